@@ -1,0 +1,136 @@
+"""Random models of any ELMo architecture, as options.json + weights.hdf5.
+
+The weights are scaled so that a network behaves like a trained one where it matters to a
+comparison: activations stay of order one through every layer, gates are neither shut nor open, and
+the cell and projection clips of the published models are reached now and then.
+The same options and seed give the same file content.
+
+    python benchmarks/peers/random_model.py small /tmp/small
+    python benchmarks/peers/random_model.py /some/options.json /tmp/model --seed 3
+
+Needs numpy and h5py, knows no peer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+Options = dict[str, Any]
+
+PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+# name: LSTM cells, projection, highway layers
+PUBLISHED = {"small": (1024, 128, 1), "medium": (2048, 256, 1), "original": (4096, 512, 2)}
+
+
+def options(
+    cells: int,
+    projection: int,
+    highways: int | None,
+    filters: Sequence[tuple[int, int]] = PUBLISHED_FILTERS,
+    *,
+    layers: int = 2,
+    character_dim: int = 16,
+    activation: str = "relu",
+    cell_clip: float | None = 3.0,
+    projection_clip: float | None = 3.0,
+    skip: bool = True,
+    characters: int = 50,
+) -> Options:
+    """The content of an options.json."""
+    return {
+        "lstm": {
+            "use_skip_connections": skip,
+            "projection_dim": projection,
+            "cell_clip": cell_clip,
+            "proj_clip": projection_clip,
+            "dim": cells,
+            "n_layers": layers,
+        },
+        "char_cnn": {
+            "activation": activation,
+            "filters": [list(pair) for pair in filters],
+            "n_highway": highways,
+            "embedding": {"dim": character_dim},
+            "n_characters": 262,
+            "max_characters_per_token": characters,
+        },
+    }
+
+
+def published(size: str) -> Options:
+    """The options of a published size: small, medium or original."""
+    cells, projection, highways = PUBLISHED[size]
+    return options(cells, projection, highways)
+
+
+def arrays(options: Options, seed: int = 0) -> Iterator[tuple[str, Array]]:
+    """The datasets of weights.hdf5, by name, drawn in the file's own order."""
+    rng = np.random.default_rng(seed)
+    cnn, lstm = options["char_cnn"], options["lstm"]
+    cells, width = lstm["dim"], lstm["projection_dim"]
+    n_filters = sum(n for _, n in cnn["filters"])
+    character_dim = cnn["embedding"]["dim"]
+
+    def normal(*shape: int, std: float, mean: float = 0.0) -> Array:
+        return rng.standard_normal(shape, dtype=np.float32) * np.float32(std) + np.float32(mean)
+
+    # 261 rows: the row of the mask, 0 at inference, is added by whoever loads the file.
+    yield "char_embed", normal(261, character_dim, std=0.6)
+    for i, (w, n) in enumerate(cnn["filters"]):
+        yield f"CNN/W_cnn_{i}", normal(1, w, character_dim, n, std=1 / sqrt(w * character_dim))
+        yield f"CNN/b_cnn_{i}", normal(n, std=0.1)
+    for k in range(cnn.get("n_highway") or 0):
+        for gate, bias in (("carry", -1.0), ("transform", 0.0)):
+            matrix = normal(n_filters, n_filters, std=sqrt(2 / n_filters))
+            yield f"CNN_high_{k}/W_{gate}", matrix
+            yield f"CNN_high_{k}/b_{gate}", normal(n_filters, std=0.2, mean=bias)
+    if n_filters != width:
+        yield "CNN_proj/W_proj", normal(n_filters, width, std=1.5 / sqrt(n_filters))
+        yield "CNN_proj/b_proj", normal(width, std=0.1)
+    for direction in range(2):
+        for layer in range(lstm["n_layers"]):
+            cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
+            yield f"{cell}/W_0", normal(2 * width, 4 * cells, std=1.5 / sqrt(2 * width))
+            yield f"{cell}/B", normal(4 * cells, std=0.3)
+            if cells != width:
+                yield f"{cell}/W_P_0", normal(cells, width, std=2.5 / sqrt(cells))
+
+
+def write(directory: Path, options: Options, seed: int = 0) -> None:
+    """Write options.json and weights.hdf5 into a directory, which is made if need be."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "options.json").write_text(json.dumps(options, indent=2) + "\n")
+    # The file format of HDF5 1.8: groups take a tenth of the space of the older default.
+    with h5py.File(directory / "weights.hdf5", "w", libver=("v108", "v108")) as file:
+        for name, array in arrays(options, seed):
+            file[name] = array
+
+
+def main() -> None:
+    """Command line: a published size or an options.json, and where to write."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("size", help=f"{', '.join(PUBLISHED)}, or the path of an options.json")
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    if arguments.size in PUBLISHED:
+        chosen = published(arguments.size)
+    elif Path(arguments.size).is_file():
+        chosen = json.loads(Path(arguments.size).read_text())
+    else:
+        parser.error(f"{arguments.size!r} is no file and none of {', '.join(PUBLISHED)}")
+    write(arguments.directory, chosen, arguments.seed)
+
+
+if __name__ == "__main__":
+    main()

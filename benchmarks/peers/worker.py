@@ -1,0 +1,171 @@
+"""The peer's side of the conversation: one JSON object a line in, one out.
+
+A peer's script wraps its implementation as a `Peer` and hands it to `serve`; a driver (`client.py`)
+keeps one such process per peer and can so interleave their runs. This file knows no ELMo and
+imports nothing but the standard library before the peer has been imported, so that the peer's
+import time is its own.
+
+    {"command": "load", "model": DIR, "threads": 2, "batch_size": 64}
+    {"command": "embed", "sentences": [["She", "went"], ...], "batch_size": 32,
+     "layers": "all" | "average", "state": "fresh" | "carry", "out": FILE.npz}
+    {"command": "reset"}                                         zero state
+    {"command": "state", "out": FILE.npz}                        the state that would be carried on
+    {"command": "characters", "words": [...], "out": FILE.npy}   the peer's character ids
+    {"command": "quit"}
+
+Every answer has "ok"; a wrong request gets {"ok": false, "error": ...} and the worker lives on.
+`seconds` is the time of the peer's own call alone: strings in, padded arrays out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.floating[Any]]
+
+Sentences = Sequence[Sequence[str]]
+Answer = dict[str, Any]
+
+
+class Peer(Protocol):
+    """What a peer's script must offer."""
+
+    packages: tuple[str, ...]
+    """The packages whose versions determine the result."""
+
+    def load(self, model: Path, threads: int, batch_size: int) -> None:
+        """Load a model; batch_size is the largest batch that will come."""
+
+    def reset(self) -> None:
+        """Set the LSTM state of every row to zero."""
+
+    def embed(self, sentences: Sentences, batch_size: int, layers: str) -> list[Floats]:
+        """Embed in batches of consecutive sentences, carrying the state on as the peer does.
+
+        Each array holds the next few sentences, padded: (B, L+1, T, D), or (B, T, D) averaged.
+        """
+
+    def state(self) -> tuple[Floats, Floats]:
+        """Hidden (L, 2, B, P) and cell (L, 2, B, H) states to be carried on; axis 1: direction."""
+
+    def characters(self, words: Sequence[str]) -> NDArray[np.integer[Any]]:
+        """The character ids (words, C) that the peer feeds to its network."""
+
+
+def serve(make_peer: Callable[[], Peer]) -> None:
+    """Answer requests from stdin until it ends; make_peer imports the peer's packages."""
+    # Libraries print to stdout; keep it for the answers and send everything else to stderr.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def answer(content: Answer) -> None:
+        answers.write(json.dumps(content) + "\n")
+        answers.flush()
+
+    start = time.perf_counter()
+    peer = make_peer()
+    import_seconds = time.perf_counter() - start
+    versions = {name: version(name) for name in peer.packages}
+    answer({"ok": True, "import_seconds": import_seconds, "versions": versions, **_memory()})
+
+    for line in sys.stdin:
+        try:
+            request = json.loads(line)
+            command = request.pop("command")
+            if command == "quit":
+                break
+            answer({"ok": True, **COMMANDS[command](peer, **request), **_memory()})
+        except (Exception, SystemExit) as error:  # simple_elmo exits on a model it does not like
+            traceback.print_exc()
+            answer({"ok": False, "error": f"{type(error).__name__}: {error}"})
+
+
+def _load(peer: Peer, model: str, threads: int = 2, batch_size: int = 64) -> Answer:
+    start = time.perf_counter()
+    peer.load(Path(model), threads, batch_size)
+    return {"seconds": time.perf_counter() - start}
+
+
+def _embed(
+    peer: Peer,
+    sentences: Sentences,
+    batch_size: int = 32,
+    layers: str = "all",
+    state: str = "carry",
+    out: str | None = None,
+) -> Answer:
+    if state == "carry":
+        start = time.perf_counter()
+        padded = peer.embed(sentences, batch_size, layers)
+        seconds = time.perf_counter() - start
+    elif state == "fresh":
+        padded, seconds = [], 0.0
+        for first in range(0, len(sentences), batch_size):
+            peer.reset()
+            start = time.perf_counter()
+            padded += peer.embed(sentences[first : first + batch_size], batch_size, layers)
+            seconds += time.perf_counter() - start
+    else:
+        raise ValueError(f"state {state!r}: expected 'fresh' or 'carry'")
+    if out is not None:
+        _save_words(Path(out), padded, [len(sentence) for sentence in sentences])
+    return {"seconds": seconds, "words": sum(map(len, sentences))}
+
+
+def _save_words(path: Path, padded: list[Floats], lengths: list[int]) -> None:
+    """Write the vectors of the words alone, one after the other: (L+1, words, D) or (words, D)."""
+    import numpy as np
+
+    rows = [row for batch in padded for row in batch]
+    words = [row[..., :length, :] for row, length in zip(rows, lengths, strict=True)]
+    vectors = np.concatenate(words, axis=-2).astype(np.float32)
+    np.savez(path, vectors=vectors, lengths=np.array(lengths))
+
+
+def _reset(peer: Peer) -> Answer:
+    peer.reset()
+    return {}
+
+
+def _state(peer: Peer, out: str) -> Answer:
+    import numpy as np
+
+    hidden, cell = peer.state()
+    np.savez(out, hidden=hidden, cell=cell)
+    return {"rows": hidden.shape[2]}
+
+
+def _characters(peer: Peer, words: Sequence[str], out: str) -> Answer:
+    import numpy as np
+
+    ids = peer.characters(words)
+    np.save(out, ids)
+    return {"shape": list(ids.shape)}
+
+
+def _memory() -> Answer:
+    """Peak resident memory of this process so far, in MB."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6}
+
+
+COMMANDS: dict[str, Callable[..., Answer]] = {
+    "load": _load,
+    "embed": _embed,
+    "reset": _reset,
+    "state": _state,
+    "characters": _characters,
+}

@@ -1,0 +1,98 @@
+"""The named arrays of a biLM in one canonical layout, and the check that they fit the architecture.
+
+Values stand here exactly as the published files have them: the four gates of an LSTM side by side
+in the order i (input), j (candidate), f (forget), o (output), and without the 1.0 that is added to
+the forget gate at run time. Every matrix multiplies from the right: y = x · weight + bias.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from elmokit.bilm.config import BiLMConfig
+from elmokit.errors import WeightsError
+
+FloatArray = npt.NDArray[np.float32]
+Weights = Mapping[str, npt.NDArray[Any]]
+
+DIRECTIONS = ("forward", "backward")
+SOFTMAX = ("softmax.weight", "softmax.bias")
+"""The language model's output, (V, P) and (V,): trained models have it, published ones do not."""
+
+
+def expected_shapes(config: BiLMConfig) -> dict[str, tuple[int, ...]]:
+    """The name and shape of every array that embedding needs, in reading order."""
+    cnn, lstm = config.char_cnn, config.lstm
+    filters, width, gates = cnn.n_filters, lstm.width, 4 * lstm.cells
+    shapes: dict[str, tuple[int, ...]] = {
+        "characters.embedding": (cnn.characters, cnn.embedding_dim)
+    }
+    for i, (span, count) in enumerate(cnn.filters):
+        shapes[f"characters.convolution.{i}.weight"] = (span, cnn.embedding_dim, count)
+        shapes[f"characters.convolution.{i}.bias"] = (count,)
+    for k in range(cnn.highways):
+        for gate in ("carry", "transform"):
+            shapes[f"characters.highway.{k}.{gate}.weight"] = (filters, filters)
+            shapes[f"characters.highway.{k}.{gate}.bias"] = (filters,)
+    if cnn.projection:
+        shapes["characters.projection.weight"] = (filters, width)
+        shapes["characters.projection.bias"] = (width,)
+    for direction in DIRECTIONS:
+        for layer in range(lstm.layers):
+            shapes[f"{direction}.{layer}.input.weight"] = (width, gates)
+            shapes[f"{direction}.{layer}.recurrent.weight"] = (width, gates)
+            shapes[f"{direction}.{layer}.bias"] = (gates,)
+            if lstm.projection:
+                shapes[f"{direction}.{layer}.projection.weight"] = (lstm.cells, width)
+    return shapes
+
+
+def parameter_count(config: BiLMConfig) -> int:
+    """How many numbers the network has, without the softmax."""
+    return sum(map(math.prod, expected_shapes(config).values()))
+
+
+def check_weights(config: BiLMConfig, weights: Weights) -> None:
+    """Raise `WeightsError` unless every array is there, of its shape, floating point and finite."""
+    shapes = expected_shapes(config)
+    missing = [name for name in shapes if name not in weights]
+    if missing:
+        raise WeightsError(f"the weights lack {_listed(missing)}, which this architecture has")
+    unknown = [name for name in weights if name not in shapes and name not in SOFTMAX]
+    if unknown:
+        raise WeightsError(f"the weights hold {_listed(unknown)}, which this architecture has not")
+    for name, shape in shapes.items():
+        if weights[name].shape != shape:
+            raise WeightsError(
+                f"{name} has the shape {weights[name].shape}; the architecture asks for {shape}"
+            )
+    _check_softmax(config, weights)
+    for name, array in weights.items():
+        if array.dtype.kind != "f":
+            raise WeightsError(f"{name} holds {array.dtype}; expected floating-point numbers")
+        if not np.isfinite(array).all():
+            raise WeightsError(f"{name} holds NaN or infinite numbers; the file is damaged")
+
+
+def _check_softmax(config: BiLMConfig, weights: Weights) -> None:
+    present = [name for name in SOFTMAX if name in weights]
+    if not present:
+        return
+    if len(present) == 1:
+        raise WeightsError(f"the weights have {present[0]} alone; expected {' and '.join(SOFTMAX)}")
+    rows, bias = weights[SOFTMAX[0]].shape, weights[SOFTMAX[1]].shape
+    if len(rows) != 2 or rows[1] != config.lstm.width or bias != rows[:1]:
+        raise WeightsError(
+            f"softmax.weight has the shape {rows} and softmax.bias {bias}; "
+            f"expected (V, {config.lstm.width}) and (V,)"
+        )
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

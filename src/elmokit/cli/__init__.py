@@ -1,0 +1,78 @@
+"""The command `elmo`: words to function calls, one file a command.
+
+A command's module is imported when it is used, and imports what it needs inside its function, so
+that `elmo --help` answers at once. Errors are one line on stderr; `--debug` shows the traceback.
+Exit codes: 0 done, 1 it could not be done, 2 wrong use, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+import elmokit
+from elmokit.errors import ElmoError
+
+COMMANDS = ("embed", "inspect", "convert")
+"""Each is the function `command` of the module of that name beside this file."""
+
+
+class _Commands(click.Group):
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"elmokit.cli.{name}").command
+        return command
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(elmokit.__version__, "-V", "--version", prog_name="elmokit")
+@click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
+def elmo(debug: bool) -> None:
+    """ELMo: contextual word vectors from characters.
+
+    \b
+    elmo embed --model DIR "She went to the bank."    look at a sentence's vectors
+    elmo embed --model DIR --file text.txt --out vectors.h5
+    elmo inspect DIR                                  what a model is
+    elmo convert model.zip DIR                        from one format to another
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    args = list(sys.argv[1:] if arguments is None else arguments)
+    options = args[: args.index("--")] if "--" in args else args
+    debug = "--debug" in options
+    if debug:
+        args.remove("--debug")  # so that it may stand anywhere
+    try:
+        code = elmo.main(args, prog_name="elmo", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone (`elmo … | head`); that is no error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except (ElmoError, OSError, MemoryError) as error:
+        if debug:
+            raise
+        message = " ".join(str(error).split()) or type(error).__name__
+        print(f"elmo: error: {message}", file=sys.stderr)
+        sys.exit(1)

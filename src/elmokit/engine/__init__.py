@@ -1,0 +1,1 @@
+"""The frozen biLM, running: words in, layers out. No torch."""

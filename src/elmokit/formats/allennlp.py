@@ -1,0 +1,225 @@
+"""`options.json` + `weights.hdf5`, the files of bilm-tf and AllenNLP, read and written.
+
+`layout` is the whole correspondence: which arrays of ours make which dataset of theirs. The format
+has no place for a softmax, a settled state or a mix.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from elmokit.bilm.config import BiLMConfig
+from elmokit.bilm.model import BiLM
+from elmokit.bilm.weights import DIRECTIONS, SOFTMAX, expected_shapes
+from elmokit.errors import ElmoError, FormatError, InputError
+from elmokit.formats.detect import Found
+from elmokit.text.vocabulary import Vocabulary
+
+LARGEST_EXTRA = 1 << 30
+"""Bytes of a dataset that is not part of the layout; a larger one is refused, not read."""
+
+
+class Dataset(NamedTuple):
+    """A dataset of theirs: our arrays, one above the other, in their shape."""
+
+    name: str
+    ours: tuple[str, ...]
+    shape: tuple[int, ...]
+
+
+def layout(config: BiLMConfig) -> list[Dataset]:
+    """The table of names: HDF5 on the left, ours on the right."""
+    cnn, lstm = config.char_cnn, config.lstm
+    table: list[tuple[str, tuple[str, ...]]] = [("char_embed", ("characters.embedding",))]
+    for i in range(len(cnn.filters)):
+        table.append((f"CNN/W_cnn_{i}", (f"characters.convolution.{i}.weight",)))
+        table.append((f"CNN/b_cnn_{i}", (f"characters.convolution.{i}.bias",)))
+    for k in range(cnn.highways):
+        for gate in ("carry", "transform"):
+            table.append((f"CNN_high_{k}/W_{gate}", (f"characters.highway.{k}.{gate}.weight",)))
+            table.append((f"CNN_high_{k}/b_{gate}", (f"characters.highway.{k}.{gate}.bias",)))
+    if cnn.projection:
+        table.append(("CNN_proj/W_proj", ("characters.projection.weight",)))
+        table.append(("CNN_proj/b_proj", ("characters.projection.bias",)))
+    for side, direction in enumerate(DIRECTIONS):
+        for layer in range(lstm.layers):
+            cell, name = _cell(side, layer), f"{direction}.{layer}"
+            table.append((f"{cell}/W_0", (f"{name}.input.weight", f"{name}.recurrent.weight")))
+            table.append((f"{cell}/B", (f"{name}.bias",)))
+            if lstm.projection:
+                table.append((f"{cell}/W_P_0", (f"{name}.projection.weight",)))
+
+    shapes = expected_shapes(config)
+    datasets = []
+    for name, ours in table:
+        rows = sum(shapes[part][0] for part in ours)
+        shape = (rows, *shapes[ours[0]][1:])
+        datasets.append(Dataset(name, ours, (1, *shape) if "W_cnn" in name else shape))
+    return datasets
+
+
+def _cell(side: int, layer: int) -> str:
+    return f"RNN_{side}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
+
+
+def read(found: Found) -> BiLM:
+    """Read a pair."""
+    options = read_options(found)
+    source = found.source
+    file = source.describe(found.weights)
+    import h5py
+
+    try:
+        with source.open(found.weights) as raw, h5py.File(raw, "r") as hdf5:
+            datasets = _datasets(hdf5, file)
+            config = _config(options, datasets)
+            weights: dict[str, npt.NDArray[Any]] = {}
+            for entry in layout(config):
+                weights |= _take(entry, config, datasets, file)
+            extra = {name: _read_extra(dataset, file) for name, dataset in datasets.items()}
+    except ElmoError:
+        raise
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:  # h5py's, on damage
+        raise FormatError(f"{file} cannot be read as HDF5: {error}") from None
+    vocabulary = None
+    if found.vocabulary is not None:
+        vocabulary = Vocabulary.parse(
+            source.read(found.vocabulary), source.describe(found.vocabulary)
+        )
+    return BiLM(config, weights, vocabulary, extra=extra)
+
+
+def read_options(found: Found) -> dict[str, Any]:
+    """The content of options.json."""
+    where = found.source.describe(found.options)
+    try:
+        options = json.loads(found.source.read(found.options))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise FormatError(f"{where} is not JSON: {error}") from None
+    if not isinstance(options, dict):
+        raise FormatError(f"{where} holds {type(options).__name__}; expected a JSON object")
+    return options
+
+
+def _datasets(hdf5: Any, file: str) -> dict[str, Any]:
+    """All datasets by path. Links to other files are not followed, nor data kept in them read."""
+    import h5py
+
+    datasets: dict[str, Any] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if not isinstance(item, h5py.Dataset):
+            return
+        if item.external is not None or item.is_virtual:
+            raise FormatError(f"{file}: {name} keeps its numbers in another file; refused")
+        datasets[name] = item
+
+    hdf5.visititems(visit)
+    return datasets
+
+
+def _config(options: Mapping[str, Any], datasets: Mapping[str, Any]) -> BiLMConfig:
+    """The architecture: what options.json says and what only the weights show."""
+    rows = datasets["char_embed"].shape[0] if "char_embed" in datasets else None
+    char_cnn = options.get("char_cnn")
+    stated = char_cnn.get("n_characters") if isinstance(char_cnn, dict) else None
+    fits = isinstance(stated, int) and rows is not None and rows in (stated, stated - 1)
+    return BiLMConfig.from_options(
+        options,
+        cnn_projection="CNN_proj/W_proj" in datasets,
+        lstm_projection=f"{_cell(0, 0)}/W_P_0" in datasets,
+        characters=rows if fits else None,
+    )
+
+
+def _take(
+    entry: Dataset, config: BiLMConfig, datasets: dict[str, Any], file: str
+) -> dict[str, npt.NDArray[Any]]:
+    dataset = datasets.pop(entry.name, None)
+    if dataset is None:
+        raise FormatError(
+            f"{file} has no dataset {entry.name}, which the options ask for; "
+            "do the two files belong together?"
+        )
+    if dataset.shape != entry.shape:
+        raise FormatError(
+            f"{file}: {entry.name} has the shape {dataset.shape}; the options ask for {entry.shape}"
+        )
+    if dataset.dtype.kind != "f":
+        raise FormatError(f"{file}: {entry.name} holds {dataset.dtype}; expected floats")
+    array = dataset[...]
+    if "W_cnn" in entry.name:
+        array = array[0]
+    shapes = expected_shapes(config)
+    ends = np.cumsum([shapes[name][0] for name in entry.ours])
+    parts = np.split(array, ends[:-1])
+    return dict(zip(entry.ours, parts, strict=True))
+
+
+def _read_extra(dataset: Any, file: str) -> npt.NDArray[Any]:
+    if dataset.dtype.kind not in "fiub" or dataset.nbytes > LARGEST_EXTRA:
+        raise FormatError(
+            f"{file}: {dataset.name} ({dataset.dtype}, {dataset.nbytes:,} bytes) is no part of a "
+            "biLM; remove it from the file"
+        )
+    array: npt.NDArray[Any] = dataset[...]
+    return array
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def left_behind(bilm: BiLM) -> list[str]:
+    """What a model has that this format cannot hold."""
+    parts = {
+        "the softmax": SOFTMAX[0] in bilm.weights,
+        "the settled state": bilm.settled is not None,
+        "the mix": bilm.mix is not None,
+    }
+    return [name for name, there in parts.items() if there]
+
+
+def write(bilm: BiLM, path: Path) -> list[Path]:
+    """Write a pair: into a directory, or beside a given `X.hdf5`. Returns the files.
+
+    Each file appears whole or not at all; the weights come last.
+    """
+    if path.suffix.lower() in (".hdf5", ".h5"):
+        directory, weights_name = path.parent, path.name
+        prefix = weights_name.removesuffix("weights" + path.suffix)
+        prefix = prefix if prefix != weights_name else ""
+    else:
+        directory, weights_name, prefix = path, "weights.hdf5", ""
+    if path.suffix and path.is_dir() and weights_name == path.name:
+        raise InputError(f"{path} is a directory; expected a file name to write to")
+    directory.mkdir(parents=True, exist_ok=True)
+    options = json.dumps(bilm.config.to_options(), indent=2, sort_keys=True) + "\n"
+    files = {prefix + "options.json": options.encode()}
+    if bilm.vocabulary is not None:
+        files[prefix + "vocab.txt"] = bilm.vocabulary.dump()
+    with tempfile.TemporaryDirectory(prefix=".writing-", dir=directory) as stage:
+        _write_hdf5(bilm, Path(stage) / weights_name)
+        for name, data in files.items():
+            (Path(stage) / name).write_bytes(data)
+        for name in (*files, weights_name):
+            os.replace(Path(stage) / name, directory / name)
+    return [directory / name for name in (*files, weights_name)]
+
+
+def _write_hdf5(bilm: BiLM, path: Path) -> None:
+    import h5py
+
+    with h5py.File(path, "w") as hdf5:
+        for entry in layout(bilm.config):
+            parts = [bilm.weights[name] for name in entry.ours]
+            hdf5[entry.name] = np.concatenate(parts).reshape(entry.shape)
+        for name, array in bilm.extra.items():
+            hdf5[name] = array

@@ -1,0 +1,236 @@
+"""Our own directory: config.json, model.safetensors, vocab.txt, settled.safetensors, manifest.json.
+
+The manifest holds the size and SHA-256 of every other file and is written last: a directory with a
+manifest is complete. Weights are memory-mapped when they are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+import elmokit
+from elmokit.bilm.config import BiLMConfig
+from elmokit.bilm.mix import Mix
+from elmokit.bilm.model import BiLM
+from elmokit.bilm.state import State
+from elmokit.errors import ConfigError, FormatError, InputError
+from elmokit.formats.detect import NATIVE_NAMES, Found
+from elmokit.formats.source import Source
+from elmokit.text.vocabulary import Vocabulary
+
+FORMAT, VERSION = "elmokit-bilm", 1
+CONFIG, WEIGHTS, VOCABULARY, SETTLED, MANIFEST = NATIVE_NAMES
+EXTRA = "extra/"
+"""In model.safetensors, the names of arrays that came with a foreign file begin with this."""
+
+
+def read(found: Found) -> BiLM:
+    """Read a directory (or the same files in a zip archive), every checksum verified."""
+    source = found.source
+    files = _check_manifest(source)
+    described = _json(source, CONFIG)
+    _check_version(described, source.describe(CONFIG))
+    mix = described.pop("mix", None)
+    config = BiLMConfig.from_dict(described)
+    tensors = _tensors(source, WEIGHTS)
+    settled = _tensors(source, SETTLED) if SETTLED in files else None
+    if settled is not None and set(settled) != {"hidden", "cell"}:
+        raise FormatError(
+            f"{source.describe(SETTLED)} holds {sorted(settled)}; expected hidden and cell"
+        )
+    return BiLM(
+        config,
+        {name: array for name, array in tensors.items() if not name.startswith(EXTRA)},
+        Vocabulary.parse(source.read(VOCABULARY), source.describe(VOCABULARY))
+        if VOCABULARY in files
+        else None,
+        None if settled is None else State(settled["hidden"], settled["cell"]),
+        None if mix is None else _mix(mix, source.describe(CONFIG)),
+        {name[len(EXTRA) :]: a for name, a in tensors.items() if name.startswith(EXTRA)},
+    )
+
+
+def _mix(data: Any, where: str) -> Mix:
+    if not isinstance(data, dict) or set(data) != {"scalars", "gamma"}:
+        raise ConfigError(f"{where}: mix is {data!r}; expected scalars and gamma")
+    return Mix(data["scalars"], data["gamma"])
+
+
+def _json(source: Source, name: str) -> dict[str, Any]:
+    try:
+        data = json.loads(source.read(name))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise FormatError(f"{source.describe(name)} is not JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise FormatError(f"{source.describe(name)} holds no JSON object")
+    return data
+
+
+def _check_version(data: dict[str, Any], where: str) -> None:
+    found = data.pop("format", None), data.pop("version", None)
+    if found[0] != FORMAT:
+        raise FormatError(f"{where} says its format is {found[0]!r}; expected {FORMAT!r}")
+    if found[1] != VERSION:
+        raise FormatError(
+            f"{where} is of version {found[1]!r} of the format; this elmokit "
+            f"({elmokit.__version__}) reads version {VERSION}. A newer elmokit may read it"
+        )
+
+
+def _check_manifest(source: Source) -> dict[str, Any]:
+    where = source.describe(MANIFEST)
+    if MANIFEST not in source.names:
+        raise FormatError(
+            f"{source.path} has no {MANIFEST}: it was not written to the end. Write it again"
+        )
+    manifest = _json(source, MANIFEST)
+    _check_version(manifest, where)
+    files = manifest.get("files")
+    if not isinstance(files, dict) or not {CONFIG, WEIGHTS} <= set(files):
+        raise FormatError(f"{where} does not list {CONFIG} and {WEIGHTS}")
+    for name, entry in files.items():
+        if name not in source.names:  # also whatever is no plain name
+            raise FormatError(f"{source.path} has no {name}, which its manifest lists")
+        if not isinstance(entry, dict) or entry.get("bytes") != source.size(name):
+            expected = entry.get("bytes") if isinstance(entry, dict) else None
+            raise FormatError(
+                f"{source.describe(name)} has {source.size(name)} bytes; the manifest says "
+                f"{expected}. It is truncated or not of this model: copy it again"
+            )
+        with source.open(name) as file:
+            digest = _sha256(file)
+        if entry.get("sha256") != digest:
+            raise FormatError(
+                f"{source.describe(name)} does not have the checksum of the manifest: "
+                "it is damaged. Copy it again"
+            )
+    return files
+
+
+def _sha256(file: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _tensors(source: Source, name: str) -> dict[str, npt.NDArray[Any]]:
+    from safetensors import SafetensorError, safe_open
+    from safetensors.numpy import load
+
+    try:
+        if source.file_path is None:
+            return load(source.read(name))
+        path = source.file_path / name
+        with safe_open(path, framework="numpy"):  # checks the header and the offsets
+            return _mapped(path)
+    except (SafetensorError, ValueError, TypeError, KeyError, OSError) as error:
+        raise FormatError(f"{source.describe(name)} is not safetensors: {error}") from None
+
+
+_DTYPES = {f"{kind.upper()}{8 * size}": f"<{kind}{size}" for kind in "iuf" for size in (1, 2, 4, 8)}
+_DTYPES["BOOL"] = "?"
+
+
+def _mapped(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The arrays as views of the file: read from disk when they are first used."""
+    raw = np.memmap(path, np.uint8, "r")
+    start = 8 + int(raw[:8].view("<u8")[0])
+    header = json.loads(raw[8:start].tobytes())
+    header.pop("__metadata__", None)
+    return {
+        name: raw[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]]
+        .view(_DTYPES[entry["dtype"]])
+        .reshape(entry["shape"])
+        .view(np.ndarray)
+        for name, entry in header.items()
+    }
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def write(bilm: BiLM, directory: Path) -> list[Path]:
+    """Write a directory; an older model in it is replaced when all of the new one is on disk."""
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"{directory} is a file; expected the name of a directory to write")
+    if directory.is_dir() and not (directory / MANIFEST).exists():
+        taken = sorted(name for name in NATIVE_NAMES if (directory / name).exists())
+        if taken:
+            raise InputError(
+                f"{directory} has {', '.join(taken)} of something else; nothing was written. "
+                "Give another directory"
+            )
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    stage = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    try:
+        names = _write_stage(bilm, stage)
+        if not directory.exists():
+            stage.chmod(0o755)
+            os.rename(stage, directory)
+        else:
+            (directory / MANIFEST).unlink(missing_ok=True)
+            for name in names:  # the manifest is the last
+                os.replace(stage / name, directory / name)
+            for name in set(NATIVE_NAMES) - set(names):
+                (directory / name).unlink(missing_ok=True)
+        _sync(directory)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+    return [directory / name for name in names]
+
+
+def _write_stage(bilm: BiLM, stage: Path) -> list[str]:
+    from safetensors.numpy import save_file
+
+    config = {"format": FORMAT, "version": VERSION, **bilm.config.to_dict()}
+    if bilm.mix is not None:
+        config["mix"] = {"scalars": list(bilm.mix.scalars), "gamma": bilm.mix.gamma}
+    (stage / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    tensors = dict(bilm.weights) | {EXTRA + name: array for name, array in bilm.extra.items()}
+    save_file({n: np.ascontiguousarray(a) for n, a in tensors.items()}, stage / WEIGHTS)
+    names = [CONFIG, WEIGHTS]
+    if bilm.vocabulary is not None:
+        (stage / VOCABULARY).write_bytes(bilm.vocabulary.dump())
+        names.append(VOCABULARY)
+    if bilm.settled is not None:
+        save_file(
+            {"hidden": bilm.settled.hidden.copy(), "cell": bilm.settled.cell.copy()},
+            stage / SETTLED,
+        )
+        names.append(SETTLED)
+    entries = {}
+    for name in names:
+        _sync(stage / name)
+        with (stage / name).open("rb") as file:
+            entries[name] = {"bytes": (stage / name).stat().st_size, "sha256": _sha256(file)}
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "elmokit": elmokit.__version__,
+        "fingerprint": bilm.fingerprint,
+        "files": entries,
+    }
+    (stage / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    _sync(stage / MANIFEST)
+    return [*names, MANIFEST]
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on disk."""
+    if os.name == "nt" and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

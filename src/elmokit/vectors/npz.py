@@ -1,0 +1,230 @@
+"""Sentences as .npz, which `np.load(path)` opens without pickle.
+
+    "0", "1", …   one array a sentence, (L+1, T, D) or (T, D)
+    lengths       (N,) int32, the words of each sentence
+    words         (bytes,) uint8, a line for each sentence: its words as a JSON list in ASCII;
+                  bytes(z["words"]).splitlines() gives them back
+    signature     JSON as a string, json.loads(str(z["signature"]))
+    layout        the version of all this
+
+NumPy's `savez` wants all arrays at once, and Python's zipfile keeps an object for every entry until
+it closes, so the ZIP is written here: stored entries, always with the 64-bit fields, so that
+neither 4 GB nor 65,535 entries are a border. The reader needs zipfile's table of entries in memory
+(about 600 bytes each), never the arrays. Nothing here knows how a write survives an interruption.
+"""
+
+import io
+import itertools
+import json
+import shutil
+import struct
+import tempfile
+import zipfile
+import zlib
+from array import array as numbers
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+import numpy as np
+
+from elmokit.errors import FormatError
+from elmokit.vectors.spool import Array, Spool
+
+LAYOUT = 1
+_BROKEN = (
+    *(OSError, EOFError, KeyError, ValueError, TypeError, MemoryError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+
+
+def require() -> None:
+    """Nothing to check: NumPy belongs to the base install."""
+
+
+def write(path: Path, spool: Spool) -> None:
+    """Make the .npz file of a complete spool."""
+    lengths = numbers("i")
+    with path.open("wb") as file, tempfile.TemporaryFile(dir=path.parent) as directory:
+        archive = _Zip(file, directory)
+        for position, (_, vectors) in enumerate(spool.records()):
+            archive.add(str(position), vectors.dtype, vectors.shape, [vectors.tobytes()])
+            lengths.append(vectors.shape[-2])
+        archive.add("lengths", np.dtype("<i4"), (len(lengths),), [np.array(lengths, "<i4").data])
+        size = sum(len(text) + 1 for text in spool.texts())
+        archive.add("words", np.dtype("u1"), (size,), (text + b"\n" for text in spool.texts()))
+        signature = np.array(json.dumps(spool.header["signature"]), "<U")
+        archive.add("signature", signature.dtype, (), [signature.tobytes()])
+        archive.add("layout", np.dtype("<i8"), (), [np.array(LAYOUT, "<i8").tobytes()])
+        archive.finish()
+
+
+class _Zip:
+    """Just enough of a ZIP: stored .npy entries, their directory kept in a file until the end."""
+
+    # Everything that can need 64 bits stands in the "extra" field 1, and all ones in its old place.
+    _LOCAL = struct.Struct("<IHHHHHIIIHH")
+    _ENTRY = struct.Struct("<IHHHHHHIIIHHHHHII")
+    _END64 = struct.Struct("<IQHHIIQQQQ")
+    _LOCATOR = struct.Struct("<IIQI")
+    _END = struct.Struct("<IHHHHIIH")
+    _VERSION, _DATE, _FULL = 45, (1 << 5) | 1, 0xFFFFFFFF  # 1980-01-01: equal input, equal bytes
+
+    def __init__(self, file: BinaryIO, directory: IO[bytes]) -> None:
+        self._file, self._directory, self._count = file, directory, 0
+
+    def add(
+        self,
+        name: str,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        chunks: Iterable[bytes | memoryview],
+    ) -> None:
+        head = io.BytesIO()
+        descr = np.lib.format.dtype_to_descr(dtype)
+        np.lib.format.write_array_header_1_0(
+            head, {"descr": descr, "fortran_order": False, "shape": shape}
+        )
+        encoded = f"{name}.npy".encode("ascii")
+        offset = self._file.tell()
+        self._local(encoded, 0, 0)
+        crc = size = 0
+        for chunk in itertools.chain([head.getvalue()], chunks):
+            crc = zlib.crc32(chunk, crc)
+            size += memoryview(chunk).nbytes
+            self._file.write(chunk)
+        self._file.seek(offset)  # only now are the checksum and the size known
+        self._local(encoded, crc, size)
+        self._file.seek(0, io.SEEK_END)
+        extra = struct.pack("<HHQQQ", 1, 24, size, size, offset)
+        self._directory.write(
+            self._ENTRY.pack(
+                *(0x02014B50, self._VERSION, self._VERSION, 0, 0, 0, self._DATE, crc),
+                *(self._FULL, self._FULL, len(encoded), len(extra), 0, 0, 0, 0, self._FULL),
+            )
+            + encoded
+            + extra
+        )
+        self._count += 1
+
+    def _local(self, name: bytes, crc: int, size: int) -> None:
+        extra = struct.pack("<HHQQ", 1, 16, size, size)
+        fields = (0x04034B50, self._VERSION, 0, 0, 0, self._DATE, crc, self._FULL, self._FULL)
+        self._file.write(self._LOCAL.pack(*fields, len(name), len(extra)) + name + extra)
+
+    def finish(self) -> None:
+        start = self._file.tell()
+        self._directory.seek(0)
+        shutil.copyfileobj(self._directory, self._file)
+        end = self._file.tell()
+        count, version, full = self._count, self._VERSION, self._FULL
+        self._file.write(
+            self._END64.pack(
+                *(0x06064B50, self._END64.size - 12, version, version, 0, 0),
+                *(count, count, end - start, start),
+            )
+            + self._LOCATOR.pack(0x07064B50, 0, end, 1)
+            + self._END.pack(0x06054B50, 0, 0, 0xFFFF, 0xFFFF, full, full, 0)
+        )
+
+
+class Reader:
+    """An open .npz file of vectors, ours or made by `np.savez` with the names "0", "1", …."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except _BROKEN as error:
+            raise FormatError(f"{path} is no readable .npz file: {error}") from None
+        self.signature: dict[str, Any] | None = None
+        self._lines: IO[bytes] | None = None
+        self._ends = numbers("q")
+        try:
+            layout = int(self._load("layout")) if "layout.npy" in self._zip.NameToInfo else None
+            if layout is not None and layout > LAYOUT:
+                raise FormatError(
+                    f"{path} has layout {layout}, this version reads up to {LAYOUT}: "
+                    "pip install -U elmokit"
+                )
+            if layout is not None:
+                self.signature = json.loads(str(self._load("signature")))
+            names = self._zip.NameToInfo
+            self.count = sum(name.removesuffix(".npy").isdigit() for name in names)
+            self._lengths = self._load("lengths") if "lengths.npy" in names else None
+            expected = self.count if self._lengths is None else len(self._lengths)
+            missing = next((i for i in range(expected) if f"{i}.npy" not in names), None)
+            if missing is not None or self.count != expected:
+                raise FormatError(
+                    f"{path} holds {self.count} sentences, its index promises {expected}"
+                    + ("" if missing is None else f"; number {missing} is not there")
+                )
+        except BaseException as error:
+            self._zip.close()
+            if isinstance(error, _BROKEN):
+                raise FormatError(f"{path}: its index cannot be read: {error}") from None
+            raise
+
+    def array(self, position: int) -> Array:
+        """The vectors of one sentence."""
+        try:
+            array: Array = self._load(str(position))
+        except _BROKEN as error:
+            raise FormatError(
+                f"{self.path}: sentence {position} of {self.count} cannot be read: {error}"
+            ) from None
+        if array.ndim not in (2, 3) or array.dtype.kind != "f":
+            raise FormatError(
+                f"{self.path}: sentence {position} is {array.dtype} of shape {array.shape}, "
+                "expected floats of shape (T, D) or (layers, T, D)"
+            )
+        if self._lengths is not None and array.shape[-2] != self._lengths[position]:
+            raise FormatError(
+                f"{self.path}: sentence {position} has the shape {array.shape}, but its index "
+                f"promises {self._lengths[position]} words"
+            )
+        return array
+
+    def words(self, position: int) -> list[str] | None:
+        """The words of one sentence; None where a foreign file does not tell them."""
+        if "words.npy" not in self._zip.NameToInfo:
+            return None
+        try:
+            lines = self._lines or self._open_lines()
+            lines.seek(self._ends[position])
+            words: list[str] = json.loads(
+                lines.read(self._ends[position + 1] - self._ends[position])
+            )
+        except (*_BROKEN, IndexError) as error:
+            raise FormatError(
+                f"{self.path}: the words of sentence {position} cannot be read: {error}"
+            ) from None
+        if self._lengths is not None and len(words) != self._lengths[position]:
+            raise FormatError(
+                f"{self.path}: sentence {position} has {len(words)} words, but its index promises "
+                f"{self._lengths[position]}"
+            )
+        return words
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._lines is not None:
+            self._lines.close()
+        self._zip.close()
+
+    def _load(self, name: str) -> Any:
+        with self._zip.open(f"{name}.npy") as entry:
+            return np.lib.format.read_array(entry, allow_pickle=False)
+
+    def _open_lines(self) -> IO[bytes]:
+        """Find where each line of `words` ends, once; the lines themselves stay in the file."""
+        lines = self._zip.open("words.npy")
+        np.lib.format.read_magic(lines)
+        np.lib.format.read_array_header_1_0(lines)
+        self._ends = numbers("q", [lines.tell()])
+        for line in lines:
+            self._ends.append(self._ends[-1] + len(line))
+        if len(self._ends) != self.count + 1:
+            raise ValueError(f"{len(self._ends) - 1} lines for {self.count} sentences")
+        self._lines = lines
+        return lines

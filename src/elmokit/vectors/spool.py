@@ -1,0 +1,293 @@
+"""The durable half of a long write: an append-only log of sentences beside the target.
+
+Neither HDF5 nor Parquet survives a kill in the middle of a write, so nothing is written to them
+until everything is here. A spool is
+
+    MAGIC
+    header   u64 bytes, u32 crc, JSON {"dtype", "format", "signature"}
+    record   u64 bytes of text, u64 layers (0: a plain (T, D) array), u64 T, u64 D, u32 crc,
+             text (the words as a JSON list in ASCII), the array's bytes
+    …
+    end      a record without text, its T the number of sentences: all input was seen
+
+little-endian throughout. Whatever follows the last whole record is the trace of an interruption
+and is cut off on opening. A spool knows nothing about the file that will be made of it.
+"""
+
+import contextlib
+import io
+import json
+import os
+import struct
+import time
+import zlib
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from elmokit.errors import FormatError, InputError
+
+Array = npt.NDArray[np.floating[Any]]
+
+MAGIC = b"elmokit spool 1\n"
+DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
+
+SYNC_BYTES = 32 << 20  # a power failure costs at most this much,
+SYNC_SECONDS = 5.0  # or this long; a kill of the process costs only the sentence being written
+
+_SIZES = struct.Struct("<QI")
+_FIELDS = struct.Struct("<QQQQ")
+_CRC = struct.Struct("<I")
+_SEED = zlib.crc32(MAGIC)  # so that a page of zeros, which a crash can leave, is no valid record
+_CHUNK = 1 << 20
+
+
+class Spool:
+    """An open, locked spool: `count` whole sentences, `shape` of their (layers, D), `ended`."""
+
+    def __init__(self, path: Path, header: Mapping[str, Any], restart: bool = False) -> None:
+        """Open or create it; `header` must equal the stored one unless it holds no sentence yet."""
+        self.path = path
+        self.header = dict(header)
+        self.dtype = DTYPES[header["dtype"]]
+        self.count = 0
+        self.shape: tuple[int, int] | None = None
+        self.ended = False
+        self._start = self._end = 0  # of the records, without the end mark
+        self._file = _open_locked(path)
+        try:
+            stored = _read_header(path, restart)
+            if stored is not None and not restart:
+                self._scan(stored[1], DTYPES[stored[0]["dtype"]])
+            # A spool without a sentence binds nobody: its run failed before it did anything.
+            if self.count == 0 and not self.ended:
+                self._create()
+            elif stored is not None and stored[0] != self.header:
+                raise InputError(_mismatch(path, stored[0], self.header))
+            self._synced, self._sync_time = self._end, time.monotonic()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, text: bytes, array: Array) -> None:
+        """Store one sentence: its words as JSON text, its array in the spool's dtype."""
+        if self.ended:  # more input than last time: the mark goes, the sentences stay
+            self._file.truncate(self._end)
+            self.ended = False
+        layers = array.shape[0] if array.ndim == 3 else 0
+        fields = _FIELDS.pack(len(text), layers, *array.shape[-2:])
+        body = array.reshape(-1).view(np.uint8).data
+        crc = zlib.crc32(body, zlib.crc32(text, zlib.crc32(fields, _SEED)))
+        try:
+            self._write(fields + _CRC.pack(crc) + text)
+            self._write(body)
+            self._end += len(fields) + _CRC.size + len(text) + len(body)
+            self.count += 1
+        except BaseException:  # disk full, Ctrl-C: no half record may stay in front of the next
+            self._file.truncate(self._end)
+            raise
+        self.shape = (layers, array.shape[-1])
+        late = time.monotonic() - self._sync_time > SYNC_SECONDS
+        if late or self._end - self._synced > SYNC_BYTES:
+            self.sync()
+
+    def end(self) -> None:
+        """Mark that all sentences are in, so that a kill from here on repeats only the export."""
+        if not self.ended:
+            fields = _FIELDS.pack(0, 0, self.count, 0)
+            self._write(fields + _CRC.pack(zlib.crc32(fields, _SEED)))
+            self.ended = True
+        self.sync()
+
+    def sync(self) -> None:
+        """Bring everything to the disk."""
+        os.fsync(self._file.fileno())
+        self._synced, self._sync_time = self._end, time.monotonic()
+
+    def close(self, remove: bool = False) -> None:
+        """Release the lock; with `remove`, the file goes first, while it is still locked."""
+        if remove and os.name != "nt":
+            self.path.unlink(missing_ok=True)
+        self._file.close()
+        if remove and os.name == "nt":  # Windows removes no open file
+            self.path.unlink(missing_ok=True)
+
+    def texts(self) -> Generator[bytes, None, None]:
+        """The words of each sentence as JSON text, the arrays passed over."""
+        with self.path.open("rb") as file:
+            file.seek(self._start)
+            for _ in range(self.count):
+                size, *shape = _FIELDS.unpack(file.read(_FIELDS.size))
+                file.seek(_CRC.size, os.SEEK_CUR)
+                yield file.read(size)
+                file.seek(_array_bytes(shape, self.dtype), os.SEEK_CUR)
+
+    def records(self) -> Generator[tuple[bytes, Array], None, None]:
+        """Each sentence's words as JSON text, and its array; one at a time in memory."""
+        with self.path.open("rb") as file:
+            file.seek(self._start)
+            for position in range(self.count):
+                fields = file.read(_FIELDS.size)
+                size, *shape = _FIELDS.unpack(fields)
+                (crc,) = _CRC.unpack(file.read(_CRC.size))
+                text = file.read(size)
+                body = file.read(_array_bytes(shape, self.dtype))
+                if zlib.crc32(body, zlib.crc32(text, zlib.crc32(fields, _SEED))) != crc:
+                    raise FormatError(
+                        f"{self.path}: sentence {position} changed on the disk since it was "
+                        "written; run again to compute the sentences from there on once more"
+                    )
+                array = np.frombuffer(body, self.dtype)
+                yield text, array.reshape(shape if shape[0] else shape[1:])
+
+    def _create(self) -> None:
+        text = json.dumps(self.header, sort_keys=True).encode("ascii")
+        self._file.truncate(0)
+        self._write(MAGIC + _SIZES.pack(len(text), zlib.crc32(text)) + text)
+        self._start = self._end = len(MAGIC) + _SIZES.size + len(text)
+        os.fsync(self._file.fileno())
+        sync_directory(self.path.parent)
+
+    def _scan(self, start: int, dtype: np.dtype[Any]) -> None:
+        """Count the whole records from `start` on and cut off what follows the last."""
+        self._start = self._end = keep = start
+        with self.path.open("rb") as file:
+            total = file.seek(0, os.SEEK_END)
+            file.seek(start)
+            while not self.ended:
+                fields = file.read(_FIELDS.size)
+                crc = file.read(_CRC.size)
+                if len(crc) < _CRC.size:
+                    break
+                size, *shape = _FIELDS.unpack(fields)
+                rest = size + _array_bytes(shape, dtype)
+                if rest > total - file.tell() or _crc_of(file, rest, fields) != crc:
+                    break
+                keep = file.tell()
+                if size == 0:
+                    self.ended = True
+                else:
+                    self._end = keep
+                    self.count += 1
+                    self.shape = (shape[0], shape[2])
+        if keep < total:
+            self._file.truncate(keep)
+
+    def _write(self, piece: bytes | memoryview) -> None:
+        view = memoryview(piece)
+        while len(view):  # one write() takes at most 2 GB, and less when the disk is nearly full
+            view = view[self._file.write(view) :]
+
+
+def sync_directory(path: Path) -> None:
+    """Make a new or renamed name in a directory survive a power failure, where that is possible."""
+    with contextlib.suppress(OSError):  # Windows opens no directories
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _array_bytes(shape: list[int], dtype: np.dtype[Any]) -> int:
+    layers, length, dim = shape
+    return max(layers, 1) * length * dim * dtype.itemsize
+
+
+def _crc_of(file: BinaryIO, size: int, fields: bytes) -> bytes:
+    crc = zlib.crc32(fields, _SEED)
+    while size > 0:
+        chunk = file.read(min(size, _CHUNK))
+        if not chunk:
+            break
+        crc = zlib.crc32(chunk, crc)
+        size -= len(chunk)
+    return _CRC.pack(crc)
+
+
+def _open_locked(path: Path) -> io.FileIO:
+    while True:
+        file = io.FileIO(path, "a+")
+        try:
+            _lock(file, path)
+            # Its last owner may have finished and removed the file between our two calls.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+def _lock(file: io.FileIO, path: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            f"{path} is being written by another process: wait for it, or write to another file"
+        ) from None
+    except OSError:  # some network file systems have no locks; writing there is better than not
+        return
+
+
+def _read_header(path: Path, restart: bool) -> tuple[dict[str, Any], int] | None:
+    """The stored header and where the records begin; None where writing it was interrupted."""
+    with path.open("rb") as file:
+        magic = file.read(len(MAGIC))
+        if not MAGIC.startswith(magic):
+            # Not ours, so not even `restart` may delete it.
+            raise FormatError(
+                f"{path} is in the way: its first bytes are {magic!r}, expected {MAGIC!r} of an "
+                "unfinished run; move it away or write to another file"
+            )
+        sizes = file.read(_SIZES.size)
+        if len(sizes) < _SIZES.size:
+            return None
+        size, crc = _SIZES.unpack(sizes)
+        start = file.tell()
+        if size > file.seek(0, os.SEEK_END) - start:
+            return None
+        file.seek(start)
+        text = file.read(size)
+    if zlib.crc32(text) != crc:
+        if restart:
+            return None
+        raise FormatError(
+            f"{path} is damaged: its header does not fit its checksum; "
+            "begin again with restart=True (--restart)"
+        )
+    header: dict[str, Any] = json.loads(text)
+    return header, start + size
+
+
+def _mismatch(path: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    old, new = _flat(stored), _flat(wanted)
+    differences = [
+        f"{key} was {old.get(key, 'absent')}, is {new.get(key, 'absent')}"
+        for key in sorted({*old, *new})
+        if old.get(key) != new.get(key)
+    ]
+    return (
+        f"{path} holds an unfinished run with other settings ({'; '.join(differences)}): "
+        "continue with the same settings, or begin again with restart=True (--restart)"
+    )
+
+
+def _flat(header: Mapping[str, Any]) -> dict[str, str]:
+    """What a header says, key by key, in words short enough for a message."""
+    own = {f"the file's {key}": header[key] for key in header if key != "signature"}
+    texts = {key: json.dumps(value) for key, value in {**own, **header["signature"]}.items()}
+    return {key: text if len(text) <= 80 else _shortened(text) for key, text in texts.items()}
+
+
+def _shortened(text: str) -> str:
+    # The checksum keeps two long values apart that begin alike.
+    return f"{text[:60]}… (crc {zlib.crc32(text.encode('ascii')):08x})"

@@ -1,0 +1,115 @@
+"""Weights, state, mix, and the model that joins them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.conftest import random_bilm, small_config
+
+from elmokit.bilm.mix import Mix
+from elmokit.bilm.model import BiLM
+from elmokit.bilm.state import State
+from elmokit.errors import ConfigError, WeightsError
+from elmokit.text.vocabulary import Vocabulary
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w: w.pop("forward.1.bias"), r"the weights lack forward\.1\.bias"),
+        (lambda w: w.update({"x": np.zeros(2)}), "the weights hold x"),
+        (
+            lambda w: w.update({"forward.0.bias": np.zeros(3, np.float32)}),
+            r"forward\.0\.bias has the shape \(3,\); the architecture asks for \(44,\)",
+        ),
+        (
+            lambda w: w.update({"forward.0.bias": np.zeros(44, int)}),
+            r"forward\.0\.bias holds int64; expected floating-point",
+        ),
+        (
+            lambda w: w.update({"forward.0.bias": np.full(44, np.inf, np.float32)}),
+            "NaN or infinite",
+        ),
+        (
+            lambda w: w.update({"softmax.weight": np.zeros((5, 6), np.float32)}),
+            r"softmax\.weight alone",
+        ),
+        (
+            lambda w: w.update(
+                {
+                    "softmax.weight": np.zeros((5, 7), np.float32),
+                    "softmax.bias": np.zeros(5, np.float32),
+                }
+            ),
+            r"softmax\.weight has the shape \(5, 7\).*expected \(V, 6\)",
+        ),
+    ],
+)
+def test_weights_that_do_not_fit(bilm: BiLM, change, message: str) -> None:
+    weights = dict(bilm.weights)
+    change(weights)
+    with pytest.raises(WeightsError, match=message):
+        BiLM(bilm.config, weights)
+
+
+def test_a_softmax_belongs_to_its_vocabulary(bilm: BiLM) -> None:
+    weights = dict(bilm.weights) | {
+        "softmax.weight": np.zeros((5, 6), np.float32),
+        "softmax.bias": np.zeros(5, np.float32),
+    }
+    assert BiLM(bilm.config, weights, Vocabulary("abcde")).parameters == bilm.parameters
+    with pytest.raises(WeightsError, match="5 rows, the vocabulary 2 words"):
+        BiLM(bilm.config, weights, Vocabulary("ab"))
+
+
+def test_the_fingerprint_knows_every_bit_and_no_format(bilm: BiLM) -> None:
+    assert random_bilm(bilm.config).fingerprint == bilm.fingerprint
+    weights = dict(bilm.weights)
+    weights["backward.1.bias"] = np.nextafter(weights["backward.1.bias"], np.float32(9))
+    assert BiLM(bilm.config, weights).fingerprint != bilm.fingerprint
+    assert random_bilm(small_config(skip=False)).fingerprint != bilm.fingerprint
+    noted = replace(bilm.config, extra={"dropout": 0.1})
+    assert BiLM(noted, bilm.weights, Vocabulary("ab")).fingerprint == bilm.fingerprint
+
+
+def test_a_settled_state_of_another_model(bilm: BiLM) -> None:
+    other = State.zeros(small_config(cells=12))
+    with pytest.raises(WeightsError, match=r"cell is float32 \(2, 2, 1, 12\).*\(2, 2, 1, 11\)"):
+        BiLM(bilm.config, bilm.weights, settled=other)
+    good = State.zeros(bilm.config)
+    good.hidden[0] = np.nan
+    with pytest.raises(WeightsError, match="hidden holds NaN"):
+        BiLM(bilm.config, bilm.weights, settled=good)
+
+
+def test_rows_of_a_state() -> None:
+    config = small_config()
+    state = State.zeros(config, 3)
+    state.hidden[:] = np.arange(3)[:, None]
+    assert state.select([2, 0]).hidden[0, 0, :, 0].tolist() == [2, 0]
+    longer = state.extend(5)
+    assert longer.hidden[0, 0, :, 0].tolist() == [0, 1, 2, 0, 0]
+    assert state.extend(2).rows == 3
+    new = longer.replace([4, 1], state.select([1, 2]))
+    assert new.hidden[0, 0, :, 0].tolist() == [0, 2, 2, 0, 1]
+    assert longer.hidden[0, 0, :, 0].tolist() == [0, 1, 2, 0, 0], "a state was changed in place"
+
+
+def test_a_mix_is_a_weighted_sum() -> None:
+    layers = np.random.default_rng(0).normal(size=(3, 4, 2)).astype(np.float32)
+    assert np.allclose(Mix.uniform(3).apply(layers), layers.mean(axis=0), atol=1e-6)
+    mix = Mix((0.0, np.log(2.0), np.log(5.0)), gamma=2.0)
+    assert mix.weights == pytest.approx((1 / 8, 2 / 8, 5 / 8))
+    expected = 2 * (layers[0] + 2 * layers[1] + 5 * layers[2]) / 8
+    assert np.allclose(mix.apply(layers), expected, atol=1e-6)
+    assert Mix((1000.0, -1000.0)).weights == pytest.approx((1, 0)), "no overflow"
+
+
+def test_a_mix_that_is_none(bilm: BiLM) -> None:
+    for scalars in ((), (1.0, float("nan")), ("a", "b")):
+        with pytest.raises(ConfigError, match="mix"):
+            Mix(scalars)
+    with pytest.raises(ConfigError, match="the mix has 2 numbers; this model has 3 layers"):
+        BiLM(bilm.config, bilm.weights, mix=Mix.uniform(2))

@@ -1,0 +1,69 @@
+"""What all tests share: small models, made here, and where data outside the repository may be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN
+from elmokit.bilm.model import BiLM
+from elmokit.bilm.weights import expected_shapes
+from elmokit.elmo import Elmo
+
+# Examples are timed by the whole run, not one by one: the machine may be busy.
+settings.register_profile("elmokit", deadline=None, max_examples=40)
+settings.load_profile("elmokit")
+
+REPOSITORY = Path(__file__).parent.parent
+SHARED = Path(os.environ.get("ELMOKIT_SHARED", REPOSITORY.parent / "shared"))
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def small_config(**changes: object) -> BiLMConfig:
+    """A network of a few numbers with every part; `changes` are fields of its two halves."""
+    cnn: dict[str, object] = {
+        "filters": ((1, 4), (2, 6), (3, 7)),
+        "embedding_dim": 5,
+        "highways": 1,
+        "max_characters": 20,
+    }
+    lstm: dict[str, object] = {"cells": 11, "width": 6}
+    for name, value in changes.items():
+        (cnn if name in CharCNN.__dataclass_fields__ and name != "projection" else lstm)[name] = (
+            value
+        )
+    return BiLMConfig(char_cnn=CharCNN(**cnn), lstm=LSTM(**lstm))  # type: ignore[arg-type]
+
+
+def random_bilm(config: BiLMConfig, seed: int = 0) -> BiLM:
+    """Weights large enough that gates open and clips bite."""
+    random = np.random.default_rng(seed)
+    return BiLM(
+        config,
+        {
+            name: random.normal(0, 1.5 / np.sqrt(max(shape[0], 4)), shape).astype(np.float32)
+            for name, shape in expected_shapes(config).items()
+        },
+    )
+
+
+@pytest.fixture
+def bilm() -> BiLM:
+    return random_bilm(small_config())
+
+
+@pytest.fixture
+def elmo(bilm: BiLM) -> Elmo:
+    return Elmo(bilm)
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The directory of data and fixtures that is not part of the repository."""
+    if not SHARED.is_dir():
+        pytest.skip(f"needs the data beside the repository ({SHARED.name}/), which is not here")
+    return SHARED

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elmokit.engine.batching import pack, plan
+
+lengths = st.lists(st.integers(1, 12), min_size=1, max_size=12)
+
+
+@given(lengths)
+def test_a_packing_is_step_by_step_and_comes_back(sizes: list[int]) -> None:
+    packing = pack(sizes)
+    # Words written one after another, as (sentence, position).
+    words = [(s, t) for s, size in enumerate(sizes) for t in range(size)]
+    packed = [words[i] for i in packing.source]
+    expected = [
+        (s, t)
+        for t in range(max(sizes))
+        for s in sorted(range(len(sizes)), key=lambda s: -sizes[s])
+        if t < sizes[s]
+    ]
+    assert packed == expected
+    assert packing.alive.tolist() == [sum(n > t for n in sizes) for t in range(max(sizes))]
+    assert [packed[i] for i in packing.mirror] == [(s, sizes[s] - 1 - t) for s, t in packed]
+    rows = np.array(packed, np.float32)
+    assert packing.unpack(rows).tolist() == [list(map(float, word)) for word in words]
+    assert packing.rows == len(words)
+
+
+@given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 60))
+def test_a_plan_has_every_sentence_once_within_the_bound(sizes: list[int], bound: int) -> None:
+    batches = plan(sizes, bound)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(sizes)))
+    for batch in batches:
+        assert len(batch) == 1 or sum(sizes[i] for i in batch) <= bound
+    ordered = [sizes[i] for batch in batches for i in batch]
+    assert ordered == sorted(sizes, reverse=True), "similar lengths stand together"

@@ -1,0 +1,309 @@
+"""The user's class."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.conftest import random_bilm, small_config
+
+import elmokit.elmo
+from elmokit.bilm.mix import Mix
+from elmokit.bilm.model import BiLM
+from elmokit.bilm.weights import FloatArray
+from elmokit.elmo import Elmo
+from elmokit.errors import ElmoError, InputError, InputTypeError, ModelNotFound
+
+ELMO = Elmo(random_bilm(small_config()))
+CLOSE = {"atol": 2e-6}
+"""BLAS sums in an order that depends on the size of a batch; the kernel's tests ask for bits."""
+
+word = st.text(st.characters(codec=None), max_size=25)
+sentence = st.lists(word, max_size=7)
+sentences = st.lists(sentence, min_size=1, max_size=6)
+
+
+def same(a: FloatArray, b: FloatArray) -> bool:
+    return a.shape == b.shape and np.allclose(a, b, **CLOSE)
+
+
+# -- shapes and choices ----------------------------------------------------------------------------
+
+
+def test_shapes(elmo: Elmo) -> None:
+    vectors = elmo.embed(["She went to the bank .", ["or", "words", "as", "given"]])
+    assert [v.shape for v in vectors] == [(6, 12), (4, 12)]
+    assert all(v.dtype == np.float32 for v in vectors)
+    assert elmo.embed("a single sentence").shape == (3, 12)
+    assert elmo.embed("one two", layers="all").shape == (3, 2, 12)
+    assert (elmo.dim, elmo.layers) == (12, 3)
+    assert elmo.config.lstm.cells == 11
+    assert elmo.embed([]) == []
+
+
+def test_layers(elmo: Elmo) -> None:
+    text = "one two three"
+    every = elmo.embed(text, layers="all")
+    assert same(elmo.embed(text), every.mean(axis=0))
+    assert same(elmo.embed(text, layers="top"), every[2])
+    assert same(elmo.embed(text, layers=1), every[1])
+    assert same(elmo.embed(text, layers=-3), every[0])
+    assert (every[0, :, :6] == every[0, :, 6:]).all(), "layer 0 is the word vector twice"
+
+
+@pytest.mark.parametrize("layers", [3, -4, "bottom", None, True, 1.0])
+def test_layers_that_are_none(elmo: Elmo, layers: object) -> None:
+    with pytest.raises(InputError, match="layers is"):
+        elmo.embed("one", layers=layers)  # type: ignore[call-overload]
+
+
+def test_a_stored_mix_is_the_default(bilm: BiLM) -> None:
+    mixed = Elmo(replace(bilm, mix=Mix((0.0, 9.0, 0.0), gamma=2.0)))
+    every = mixed.embed("one two", layers="all")
+    assert same(mixed.embed("one two"), mixed.mix.apply(every))
+    assert not same(mixed.embed("one two"), every.mean(axis=0))
+
+
+def test_empty_sentences(elmo: Elmo) -> None:
+    vectors = elmo.embed(["", [], "word", "   "])
+    assert [v.shape for v in vectors] == [(0, 12), (0, 12), (1, 12), (0, 12)]
+    assert elmo.embed("", layers="all").shape == (3, 0, 12)
+    assert elmo.encode(["", "word"]).shape == (2, 12)
+    assert not elmo.encode("").any()
+
+
+def test_encode(elmo: Elmo) -> None:
+    texts = ["one two three", ["four"]]
+    vectors = elmo.embed(texts)
+    assert same(elmo.encode(texts), np.stack([v.mean(axis=0) for v in vectors]))
+    assert same(elmo.encode(texts, pooling="max"), np.stack([v.max(axis=0) for v in vectors]))
+    assert same(elmo.encode(texts[0]), vectors[0].mean(axis=0))
+    assert same(elmo.encode(texts, layers="top")[1], elmo.embed(texts, layers="top")[1][0])
+    assert elmo.encode([]).shape == (0, 12)
+    with pytest.raises(InputError, match="pooling is 'sum'"):
+        elmo.encode(texts, pooling="sum")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="one vector a sentence"):
+        elmo.encode(texts, layers="all")
+
+
+def test_tokenize(elmo: Elmo) -> None:
+    assert elmo.tokenize("She didn't go.") == ["She", "did", "n't", "go", "."]
+    with pytest.raises(InputTypeError, match="tokenize takes a string; found list"):
+        elmo.tokenize(["a"])  # type: ignore[arg-type]
+
+
+# -- what vectors depend on ------------------------------------------------------------------------
+
+
+@given(sentences, st.randoms())
+def test_not_on_batch_place_or_neighbours(batch: list[list[str]], random) -> None:
+    together = ELMO.embed(batch, layers="all")
+    order = list(range(len(batch)))
+    random.shuffle(order)
+    shuffled = ELMO.embed([batch[i] for i in order], layers="all")
+    for place, i in enumerate(order):
+        assert same(shuffled[place], together[i])
+        assert same(ELMO.embed([batch[i]], layers="all")[0], together[i])
+
+
+@given(sentences)
+def test_not_on_the_cache(batch: list[list[str]]) -> None:
+    fresh = Elmo(ELMO.bilm)
+    first = fresh.embed(batch, layers="all")
+    warm = ELMO.embed(batch, layers="all")
+    for a, b, c in zip(first, fresh.embed(batch, layers="all"), warm, strict=True):
+        assert same(a, b) and same(a, c)
+
+
+@given(st.lists(word, min_size=2, max_size=8), st.data())
+def test_each_direction_sees_its_side_only(words: list[str], data) -> None:
+    """Forward at t ignores what comes after t, backward what came before."""
+    t = data.draw(st.integers(0, len(words) - 1))
+    changed = list(words)
+    changed[t] = data.draw(word)
+    before, after = ELMO.embed([words, changed], layers="all")
+    width = ELMO.config.lstm.width
+    assert same(before[:, :t, :width], after[:, :t, :width])
+    assert same(before[:, t + 1 :, width:], after[:, t + 1 :, width:])
+
+
+def test_and_on_the_rest_of_the_sentence(elmo: Elmo) -> None:
+    """The other half of the property above: context does count."""
+    one, two = elmo.embed([["a", "bank", "b"], ["c", "bank", "d"]], layers="all")
+    assert same(one[0, 1], two[0, 1])
+    assert np.abs(one[1, 1, :6] - two[1, 1, :6]).max() > 1e-3
+    assert np.abs(one[1, 1, 6:] - two[1, 1, 6:]).max() > 1e-3
+
+
+@given(st.text(st.characters(codec=None), max_size=200))
+def test_any_string_goes_through(text: str) -> None:
+    vectors = ELMO.embed(text)
+    words = ELMO.tokenize(text)
+    assert vectors.shape == (len(words), ELMO.dim)
+    assert np.isfinite(vectors).all()
+    assert same(vectors, ELMO.embed([words])[0])
+
+
+# -- state -----------------------------------------------------------------------------------------
+
+
+def test_settled_is_the_state_after_the_warm_up(bilm: BiLM) -> None:
+    from elmokit.engine.state import WARM_UP
+
+    carried = Elmo(bilm, state="carry")
+    for words in WARM_UP:
+        carried.embed([words])
+    assert same(Elmo(bilm).embed("one two"), carried.embed(["one two"])[0])
+    assert not same(Elmo(bilm).embed("one two"), Elmo(bilm, state="zero").embed("one two"))
+
+
+def test_settling_on_another_text(bilm: BiLM, tmp_path: Path) -> None:
+    elmo = Elmo(bilm)
+    default = elmo.embed("M K V")
+    elmo.settle(["M A L W M", "K K"])
+    own = elmo.embed("M K V")
+    assert not same(default, own)
+    elmo.save(tmp_path / "model")
+    assert same(Elmo.load(tmp_path / "model").embed("M K V"), own)
+    with pytest.raises(InputError, match="at least one sentence"):
+        elmo.settle([""])
+
+
+def test_carry_goes_row_by_row(bilm: BiLM) -> None:
+    """Rows that a call has not wait for the next call that has them; new ones start at zero."""
+    elmo = Elmo(bilm, state="carry")
+    first = elmo.embed(["a b", "c d e"])
+    elmo.embed(["f"])
+    second = elmo.embed(["g h", "i", "j k"])
+
+    def alone(*texts: str) -> FloatArray:
+        one = Elmo(bilm, state="carry")
+        return [one.embed([text])[0] for text in texts][-1]
+
+    assert same(first[1], alone("c d e"))
+    assert same(second[0], alone("a b", "f", "g h"))
+    assert same(second[1], alone("c d e", "i"))
+    assert same(second[2], alone("j k"))
+    elmo.reset()
+    assert same(elmo.embed(["g h"])[0], alone("g h"))
+
+
+def test_a_stream_carries_from_sentence_to_sentence(bilm: BiLM) -> None:
+    one, two = Elmo(bilm, state="carry"), Elmo(bilm, state="carry")
+    texts = ["a b", "c", "d e f"]
+    expected = [one.embed([text])[0] for text in texts]
+    for a, b in zip(two.stream(texts), expected, strict=True):
+        assert same(a, b)
+    pooled = Elmo(bilm, state="carry")
+    pooled.encode(["a b", "c"])
+    assert pooled.carried.rows == 2, "encode is one call, and one batch"
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+def test_a_stream_is_in_order_and_reads_a_window_ahead(
+    elmo: Elmo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elmokit.elmo, "WINDOW_WORDS", 50)
+    texts = [" ".join(["word"] * (i % 7)) + f" w{i}" for i in range(100)]
+    read = 0
+
+    def source():
+        nonlocal read
+        for text in texts:
+            read += 1
+            yield text
+
+    ahead = []
+    for i, (words, vectors) in enumerate(elmo.items(source())):
+        ahead.append(read - i)
+        assert list(words) == texts[i].split()
+        assert same(vectors, elmo.embed([texts[i]])[0])
+    assert i == 99
+    assert max(ahead) <= 50 // 3 + 1
+
+
+def test_a_stream_checks_its_arguments_at_once(elmo: Elmo) -> None:
+    with pytest.raises(InputError, match="layers is 9"):
+        elmo.stream(["a"], layers=9)
+    with pytest.raises(InputTypeError, match="a list of sentences"):
+        elmo.stream("a b")
+
+
+def test_a_sentence_far_longer_than_a_batch(elmo: Elmo) -> None:
+    words = [f"w{i % 50}" for i in range(10_000)]
+    vectors = elmo.embed([words, ["short"]])
+    assert vectors[0].shape == (10_000, 12)
+    assert same(vectors[1], elmo.embed([["short"]])[0])
+
+
+# -- wrong input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ([["a", "b"], ["c", 5]], r"sentence 1, word 1 is int 5; expected a string"),
+        (["a", None], r"sentence 1 is NoneType None; expected a string or a list of words"),
+        (["a", b"b"], r"sentence 1 is bytes b'b'"),
+        ([3.5], r"sentence 0 is float 3.5"),
+        ([{"a": 1}], r"sentence 0 is dict"),
+        (7, r"a list of sentences .* found int 7"),
+        (b"abc", r"a list of sentences .* found bytes"),
+        ({"a": 1}, r"found dict"),
+    ],
+)
+def test_wrong_types_are_named_with_their_position(elmo: Elmo, given_, message: str) -> None:
+    for call in (elmo.embed, elmo.encode, lambda x: list(elmo.stream(x))):
+        with pytest.raises(InputTypeError, match=message):
+            call(given_)
+    assert issubclass(InputTypeError, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"state": "warm"}, "state is 'warm'; expected 'settled', 'zero' or 'carry'"),
+        ({"dtype": "float16"}, "dtype is 'float16'"),
+        ({"threads": 0}, "threads is 0"),
+        ({"threads": 1.5}, "threads is 1.5"),
+    ],
+)
+def test_wrong_arguments(bilm: BiLM, arguments: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Elmo(bilm, **arguments)
+
+
+def test_one_thread_gives_the_same(bilm: BiLM) -> None:
+    assert same(Elmo(bilm, threads=1).embed("one two three"), Elmo(bilm).embed("one two three"))
+
+
+def test_numpy_strings_are_strings(elmo: Elmo) -> None:
+    array = np.array(["one", "two"])
+    assert same(elmo.embed([array])[0], elmo.embed("one two"))
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def test_save_and_load(elmo: Elmo, tmp_path: Path) -> None:
+    elmo.save_pretrained(tmp_path / "model")
+    again = Elmo.from_pretrained(tmp_path / "model")
+    assert (again.embed("one two") == elmo.embed("one two")).all()
+    assert again.bilm.settled is not None
+    assert "3 layers of 12" in repr(again)
+
+
+def test_the_built_in_model_is_announced() -> None:
+    with pytest.raises(ModelNotFound, match="not part of this version yet"):
+        Elmo.load()
+
+
+def test_errors_are_a_family(tmp_path: Path) -> None:
+    with pytest.raises(ElmoError, match="no model at"):
+        Elmo.load(tmp_path / "nothing")

@@ -1,0 +1,145 @@
+"""The Parquet layout as other programs see it, and damaged files."""
+
+import json
+
+import numpy as np
+import pytest
+
+from elmokit.errors import FormatError, InputError
+from elmokit.vectors import load, parquet, save
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def sentences(count):
+    for i in range(count):
+        yield [f"w{i}.{k}" for k in range(i % 4)], np.full((3, i % 4, 2), i, np.float32)
+
+
+@pytest.fixture
+def path(tmp_path):
+    save(sentences(12), tmp_path / "v.parquet", signature={"model": "é"})
+    return tmp_path / "v.parquet"
+
+
+def test_layout(path):
+    table = pq.read_table(path)
+    assert table.column_names == ["index", "words", "shape", "vectors", "words_json"]
+    assert table["index"].to_pylist() == list(range(12))
+    assert table["words"].to_pylist() == [words for words, _ in sentences(12)]
+    assert table["shape"].to_pylist()[7] == [3, 3, 2]
+    assert table["vectors"].to_pylist()[7] == [7.0] * 18
+    assert table["vectors"].type.value_type == pa.float32()
+    assert table["words_json"].null_count == 12
+    about = json.loads(table.schema.metadata[b"elmokit"])
+    assert about == {"layout": 1, "signature": {"model": "é"}}
+
+
+def test_float16_is_stored_as_such(tmp_path):
+    save(sentences(3), tmp_path / "v.parquet", dtype="float16")
+    assert pq.read_table(tmp_path / "v.parquet")["vectors"].type.value_type == pa.float16()
+
+
+def test_what_utf8_cannot_say_is_kept_beside(tmp_path):
+    words = [["fine"], ["a\ud800", "b\x00"]]
+    save([(w, np.ones((len(w), 1), np.float32)) for w in words], tmp_path / "v.parquet")
+    table = pq.read_table(tmp_path / "v.parquet")
+    assert table["words"].to_pylist() == [["fine"], ["a\ufffd", "b\x00"]]
+    assert table["words_json"].to_pylist() == [None, '["a\\ud800", "b\\u0000"]']
+    with load(tmp_path / "v.parquet") as vectors:
+        assert [vectors.words(0), vectors.words(1)] == words
+
+
+@pytest.mark.parametrize(("bound", "value"), [("ROW_GROUP_BYTES", 150), ("ROW_GROUP_ROWS", 3)])
+def test_row_groups_are_bounded(tmp_path, monkeypatch, bound, value):
+    monkeypatch.setattr(parquet, bound, value)
+    save(sentences(30), tmp_path / "v.parquet")
+    file = pq.ParquetFile(tmp_path / "v.parquet")
+    assert file.metadata.num_row_groups >= 10
+    with load(tmp_path / "v.parquet") as vectors:
+        expected = list(sentences(30))
+        for i in [29, 0, 15, 1, 14, 16, *range(30)]:
+            assert vectors.words(i) == expected[i][0]
+            np.testing.assert_array_equal(vectors[i], expected[i][1])
+        assert len(vectors._reader._cache) <= 2
+
+
+def test_a_sentence_too_large_for_a_page_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "SENTENCE_BYTES", 71)
+    with pytest.raises(InputError, match=r"sentence 3 takes 72 bytes.* write \.h5 or \.npz"):
+        save(sentences(12), tmp_path / "v.parquet")
+
+
+def rewrite(path, name, values, position=3, kind=None):
+    table = pq.read_table(path)
+    column = table[name].to_pylist()
+    column[position] = values
+    index = table.column_names.index(name)
+    array = pa.array(column, kind or table[name].type)
+    pq.write_table(table.set_column(index, name, array), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("index", 4),
+        ("shape", [3, 3, 3]),
+        ("shape", [18]),
+        ("shape", [-3, -3, 2]),
+        ("shape", [None, 3, 2]),
+        ("shape", None),
+        ("vectors", [1.0]),
+        ("vectors", None),
+    ],
+)
+def test_a_row_that_does_not_fit_is_named(path, name, value):
+    rewrite(path, name, value)
+    vectors = load(path)
+    assert vectors[2].shape == (3, 2, 2)
+    with pytest.raises(FormatError, match=r"row 3 has .*do not fit together"):
+        vectors[3]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("words", ["one"]), ("words", None), ("words_json", "["), ("words_json", '"text"')],
+)
+def test_words_that_do_not_fit_are_named(path, name, value):
+    rewrite(path, name, value)
+    with pytest.raises(FormatError, match="row 3"):
+        load(path).words(3)
+
+
+def test_other_tables_are_refused(path):
+    table = pq.read_table(path)
+    pq.write_table(table.drop_columns(["shape"]), path)
+    with pytest.raises(FormatError, match=r"has the columns index, words, vectors.*shape of"):
+        load(path)
+    pq.write_table(table.set_column(0, "index", table["words"]), path)
+    with pytest.raises(FormatError, match="index of the type int64"):
+        load(path)
+    for metadata in [None, {"elmokit": "{"}, {"elmokit": "{}"}, {"elmokit": "3"}]:
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+        with pytest.raises(FormatError, match="no readable entry `elmokit`"):
+            load(path)
+    newer = {"elmokit": '{"layout": 99, "signature": {}}'}
+    pq.write_table(table.replace_schema_metadata(newer), path)
+    with pytest.raises(FormatError, match=r"layout 99.*pip install -U"):
+        load(path)
+
+
+def test_not_parquet_and_cut_off(path):
+    whole = path.read_bytes()
+    for content in [b"", b"hello", whole[: len(whole) // 2], whole[:-1]]:
+        path.write_bytes(content)
+        with pytest.raises(FormatError, match="no readable Parquet file"):
+            load(path)
+
+
+def test_a_damaged_row_group_is_named(path):
+    content = bytearray(path.read_bytes())
+    content[4:60] = b"\xff" * 56
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match="sentence 0 cannot be read"):
+        load(path)[0]
