@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import settings
 
 from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN
 from elmokit.bilm.model import BiLM
-from elmokit.bilm.weights import expected_shapes
+from elmokit.bilm.random import random_bilm
 from elmokit.elmo import Elmo
 
 # Examples are timed by the whole run, not one by one: the machine may be busy.
@@ -19,7 +17,7 @@ settings.register_profile("elmokit", deadline=None, max_examples=40)
 settings.load_profile("elmokit")
 
 REPOSITORY = Path(__file__).parent.parent
-SHARED = Path(os.environ.get("ELMOKIT_SHARED", REPOSITORY.parent / "shared"))
+SHARED = REPOSITORY.parent / "shared"
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -37,18 +35,6 @@ def small_config(**changes: object) -> BiLMConfig:
             value
         )
     return BiLMConfig(char_cnn=CharCNN(**cnn), lstm=LSTM(**lstm))  # type: ignore[arg-type]
-
-
-def random_bilm(config: BiLMConfig, seed: int = 0) -> BiLM:
-    """Weights large enough that gates open and clips bite."""
-    random = np.random.default_rng(seed)
-    return BiLM(
-        config,
-        {
-            name: random.normal(0, 1.5 / np.sqrt(max(shape[0], 4)), shape).astype(np.float32)
-            for name, shape in expected_shapes(config).items()
-        },
-    )
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,10 +29,15 @@ class PeerProcess:
     """One peer, running in its own environment and process."""
 
     def __init__(self, name: str, directory: Path = venvs.CACHE, quiet: bool = True) -> None:
-        """Start the worker; `started` keeps its greeting: import seconds, versions, memory."""
+        """Start the worker; `started` keeps its greeting: import seconds, versions, memory.
+
+        "elmokit float32" is elmokit in this very environment; the word behind is its argument.
+        """
         self.name = name
+        script, *arguments = name.split()
+        python = sys.executable if script == "elmokit" else str(venvs.ensure(script, directory))
         self._process = subprocess.Popen(
-            [str(venvs.ensure(name, directory)), str(HERE / f"peer_{name}.py")],
+            [python, str(HERE / f"peer_{script}.py"), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if quiet else None,

@@ -233,6 +233,10 @@ class Elmo:
         """Forget the carried state: the next call starts over."""
         self.carried = State.zeros(self.config, rows=0)
 
+    def forget_words(self) -> None:
+        """Empty the cache of word vectors: for measurements; the results are the same."""
+        self._runner.forget_words()
+
     def settle(self, sentences: Iterable[Sentence]) -> None:
         """Let sentences start from the state after these ones, read one after another.
 

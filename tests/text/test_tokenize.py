@@ -1,5 +1,6 @@
 import lzma
 import time
+import unittest.mock
 from itertools import pairwise
 from pathlib import Path
 
@@ -7,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmokit.text.tokenize import Token, tokenize, words
-
-ENGLISH = Path(__file__).parents[2] / "../shared/data/lm-en-valid.txt.xz"
+from elmokit.text.tokenize import Token, _pattern, tokenize, words
 
 # Raw text, and the same text with its words between spaces.
 CASES = [
@@ -161,9 +160,17 @@ def test_a_megabyte_without_a_space() -> None:
     assert len(tokenize("x" * 1_000_000)) == 1
 
 
-@pytest.mark.skipif(not ENGLISH.is_file(), reason="the shared English text is not here")
-def test_real_text_is_a_fixed_point() -> None:
-    with lzma.open(ENGLISH, "rt", encoding="utf-8") as file:
+def test_real_text_is_a_fixed_point(shared: Path) -> None:
+    with lzma.open(shared / "data" / "lm-en-valid.txt.xz", "rt", encoding="utf-8") as file:
         lines = file.read().splitlines()
     changed = [line for line in lines if words(" ".join(once := words(line))) != once]
     assert len(changed) <= len(lines) // 1000
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=60))
+def test_ascii_is_cut_like_any_text(text: str) -> None:
+    """ASCII has a grammar of its own, for a quick start; it must not differ."""
+    everything = _pattern(ascii_only=False)
+    with unittest.mock.patch("elmokit.text.tokenize._pattern", lambda ascii_only: everything):
+        expected = tokenize(text)
+    assert tokenize(text) == expected

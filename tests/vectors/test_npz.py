@@ -1,6 +1,7 @@
 """The .npz layout as NumPy and zipfile see it, and damaged files."""
 
 import json
+import struct
 import zipfile
 
 import numpy as np
@@ -37,6 +38,19 @@ def test_zipfile_finds_nothing_wrong(path):
         assert file.testzip() is None
         assert all(info.file_size == info.compress_size > 0 for info in file.infolist())
         assert {info.date_time for info in file.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_the_headers_before_the_entries_agree_with_the_directory(path):
+    """Python reads only the directory, other programs read these."""
+    content = path.read_bytes()
+    with zipfile.ZipFile(path) as file:
+        for info in file.infolist():
+            name = info.filename.encode()
+            head = content[info.header_offset :][: 30 + len(name) + 20]
+            assert head[:4] == b"PK\x03\x04" and head[30 : 30 + len(name)] == name
+            assert struct.unpack("<I", head[14:18]) == (info.CRC,)
+            extra = struct.unpack("<HHQQ", head[30 + len(name) :])
+            assert extra == (1, 16, info.file_size, info.file_size)
 
 
 def test_more_entries_than_a_plain_zip_can_count(tmp_path):

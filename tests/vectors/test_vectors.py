@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -86,10 +87,11 @@ def test_bits_are_kept(tmp_path, suffix):
     assert load(tmp_path / f"v{suffix}")[0].tobytes() == odd.tobytes()
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", [".h5", ".npz", ".parquet"])
 def test_equal_input_gives_equal_bytes(tmp_path, suffix):
     one, two = tmp_path / f"1{suffix}", tmp_path / f"2{suffix}"
     save(sentences(12), one)
+    time.sleep(1.1)  # HDF5 and ZIP can store times, in seconds
     save(sentences(12), two)
     assert one.read_bytes() == two.read_bytes()
 
@@ -109,6 +111,11 @@ def test_float16_refuses_what_it_cannot_hold(tmp_path, value):
         save([(["a"], np.full((1, 2), 65504, np.float32)), (["b"], bad)], tmp_path / "v.h5",
              dtype="float16")  # fmt: skip
     assert not (tmp_path / "v.h5").exists()
+
+
+def test_float16_that_comes_broken_is_refused_too(tmp_path):
+    with pytest.raises(InputError, match=r"sentence 0 has the value nan.*the vectors are broken"):
+        save([(["a"], np.array([[np.nan]], np.float16))], tmp_path / "v.h5", dtype="float16")
 
 
 def test_float64_is_narrowed_only_where_it_fits(tmp_path):

@@ -8,6 +8,7 @@ the forget gate at run time. Every matrix multiplies from the right: y = x · we
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,6 +78,17 @@ def check_weights(config: BiLMConfig, weights: Weights) -> None:
             raise WeightsError(f"{name} holds {array.dtype}; expected floating-point numbers")
         if not np.isfinite(array).all():
             raise WeightsError(f"{name} holds NaN or infinite numbers; the file is damaged")
+        release(array)
+
+
+def release(array: npt.NDArray[Any]) -> None:
+    """Let the system take the memory of a mapped array back; reading it again maps it again."""
+    base: Any = array
+    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+        base = base.base
+    mapping = getattr(base, "_mmap", None)
+    if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def _check_softmax(config: BiLMConfig, weights: Weights) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -17,7 +18,7 @@ import click
 import elmokit
 from elmokit.errors import ElmoError
 
-COMMANDS = ("embed", "inspect", "convert")
+COMMANDS = ("embed", "inspect", "convert", "bench")
 """Each is the function `command` of the module of that name beside this file."""
 
 
@@ -46,6 +47,7 @@ def elmo(debug: bool) -> None:
     elmo embed --model DIR --file text.txt --out vectors.h5
     elmo inspect DIR                                  what a model is
     elmo convert model.zip DIR                        from one format to another
+    elmo bench --size small                           how fast this machine is
     """
 
 
@@ -56,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = "--debug" in options
     if debug:
         args.remove("--debug")  # so that it may stand anywhere
+    warnings.formatwarning = lambda message, *_, **__: f"elmo: warning: {message}\n"
     try:
         code = elmo.main(args, prog_name="elmo", standalone_mode=False)
         sys.stdout.flush()

@@ -42,6 +42,8 @@ class Packing:
 
     def unpack(self, packed: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """(…, N, D) in packed order to (…, N, D) in the order of the sentences."""
+        if len(self.order) == 1:
+            return packed  # one sentence lies in order already, and may be long
         out = np.empty_like(packed)
         out[..., self.source, :] = packed
         return out

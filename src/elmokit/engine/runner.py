@@ -7,8 +7,10 @@ same two methods. State is an argument and a result. Knows nothing about raw tex
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.state import State
@@ -17,7 +19,7 @@ from elmokit.engine.batching import pack
 from elmokit.engine.networks import Network
 from elmokit.engine.state import WARM_UP
 from elmokit.engine.wordcache import WordCache
-from elmokit.text.characters import BOS, EOS, encode_words
+from elmokit.text.characters import BOS, EOS, PADDING, encode_words
 
 Choose = Callable[[FloatArray], FloatArray]
 """What is wanted of the layers (L+1, N, D): (…, N, D). Applied before they are copied out."""
@@ -30,12 +32,17 @@ class Runner:
         """The word cache holds at most `cache_bytes`."""
         self.config = bilm.config
         self._network = network
-        self._cache = WordCache(bilm.config.lstm.width, cache_bytes)
+        self._cache_bytes = cache_bytes
+        self.forget_words()
 
     @property
     def engine(self) -> str:
         """The name of the network that runs."""
         return self._network.name
+
+    def forget_words(self) -> None:
+        """Begin a new word cache."""
+        self._cache = WordCache(self.config.lstm.width, self._cache_bytes)
 
     def run(
         self, sentences: Sequence[Sequence[str]], state: State, choose: Choose
@@ -45,8 +52,6 @@ class Runner:
         Row i of the state belongs to sentence i. An empty sentence has no vectors, but its marks
         are read, as in bilm-tf and AllenNLP.
         """
-        if not sentences:
-            return [], state
         number: dict[str, int] = {}
         flat = [
             number.setdefault(word, len(number))
@@ -54,7 +59,36 @@ class Runner:
             for word in (BOS, *sentence, EOS)
         ]
         vectors_UP = self._cache.look_up(list(number), self._word_vectors)
-        lengths = [len(sentence) + 2 for sentence in sentences]
+        return self._read(vectors_UP, flat, [len(s) + 2 for s in sentences], state, choose)
+
+    def run_characters(
+        self, sentences: Sequence[npt.NDArray[np.integer[Any]]], state: State, choose: Choose
+    ) -> tuple[list[FloatArray], State]:
+        """Like `run`, for sentences whose words are character ids already: (T, C) each, unshifted.
+
+        For callers that have no strings; the word cache is not asked.
+        """
+        marks_2C, _ = encode_words((BOS, EOS), self.config.char_cnn.max_characters)
+        rows = [row for s in sentences for row in (marks_2C[:1], s, marks_2C[1:])]
+        if not rows:
+            return [], state
+        ids_UC, flat = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
+        lengths_U = (ids_UC != PADDING).sum(axis=1)
+        vectors_UP = self._network.word_vectors(ids_UC.astype(np.int16), lengths_U)
+        lengths = [len(s) + 2 for s in sentences]
+        return self._read(vectors_UP, flat.ravel().tolist(), lengths, state, choose)
+
+    def _read(
+        self,
+        vectors_UP: FloatArray,
+        flat: list[int],
+        lengths: list[int],
+        state: State,
+        choose: Choose,
+    ) -> tuple[list[FloatArray], State]:
+        """Sentences, marks included, whose words are rows of `vectors_UP`, one after another."""
+        if not lengths:
+            return [], state
         packing = pack(lengths)
         words_NP = vectors_UP[np.array(flat)[packing.source]]
         rows = packing.order.tolist()

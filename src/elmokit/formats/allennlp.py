@@ -82,8 +82,9 @@ def read(found: Found) -> BiLM:
             datasets = _datasets(hdf5, file)
             config = _config(options, datasets)
             weights: dict[str, npt.NDArray[Any]] = {}
+            mapped = None if source.file_path is None else np.memmap(raw, np.uint8, "r")
             for entry in layout(config):
-                weights |= _take(entry, config, datasets, file)
+                weights |= _take(entry, config, datasets, file, mapped)
             extra = {name: _read_extra(dataset, file) for name, dataset in datasets.items()}
     except ElmoError:
         raise
@@ -141,7 +142,11 @@ def _config(options: Mapping[str, Any], datasets: Mapping[str, Any]) -> BiLMConf
 
 
 def _take(
-    entry: Dataset, config: BiLMConfig, datasets: dict[str, Any], file: str
+    entry: Dataset,
+    config: BiLMConfig,
+    datasets: dict[str, Any],
+    file: str,
+    mapped: npt.NDArray[np.uint8] | None,
 ) -> dict[str, npt.NDArray[Any]]:
     dataset = datasets.pop(entry.name, None)
     if dataset is None:
@@ -155,13 +160,25 @@ def _take(
         )
     if dataset.dtype.kind != "f":
         raise FormatError(f"{file}: {entry.name} holds {dataset.dtype}; expected floats")
-    array = dataset[...]
+    array = _numbers(dataset, mapped)
     if "W_cnn" in entry.name:
         array = array[0]
     shapes = expected_shapes(config)
     ends = np.cumsum([shapes[name][0] for name in entry.ours])
     parts = np.split(array, ends[:-1])
     return dict(zip(entry.ours, parts, strict=True))
+
+
+def _numbers(dataset: Any, mapped: npt.NDArray[np.uint8] | None) -> npt.NDArray[Any]:
+    """The content of a dataset: a view of the file where it lies there in one piece."""
+    start = dataset.id.get_offset()
+    end = 0 if start is None else start + dataset.nbytes
+    array: npt.NDArray[Any]
+    if mapped is None or not 0 < end <= len(mapped) or start % dataset.dtype.itemsize:
+        array = dataset[...]
+    else:
+        array = mapped[start:end].view(dataset.dtype).reshape(dataset.shape).view(np.ndarray)
+    return array
 
 
 def _read_extra(dataset: Any, file: str) -> npt.NDArray[Any]:

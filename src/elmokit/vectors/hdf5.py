@@ -14,6 +14,7 @@ write survives an interruption; that is `spool.py`.
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +38,15 @@ def write(path: Path, spool: Spool) -> None:
     """Make the HDF5 file of a complete spool."""
     import h5py
 
-    # HDF5 1.8's groups (2008) hold a million names in constant memory; the older ones, h5py's
-    # default, keep all names in one heap in memory.
-    with h5py.File(path, "w", libver=("v108", "v108")) as file:
-        group = file.create_group("elmokit")
+    with _create(path) as file:
+        # No object stores its time, so that equal input gives equal bytes.
+        group = h5py.Group(h5py.h5g.create(file.id, b"elmokit", gcpl=_timeless("GROUP_CREATE")))
         group.attrs["layout"] = LAYOUT
         group.attrs["signature"] = json.dumps(spool.header["signature"])
         words = group.create_dataset("words", (spool.count,), h5py.string_dtype())
         lengths = group.create_dataset("lengths", (spool.count,), np.int32)
-        # The low-level calls halve the time of a short sentence. No times are stored, so that
-        # equal input gives equal bytes.
-        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        properties.set_obj_track_times(False)
+        # The low-level calls halve the time of a short sentence.
+        properties = _timeless("DATASET_CREATE")
         dtype = h5py.h5t.py_create(spool.dtype)
         everything = h5py.h5s.ALL
 
@@ -74,6 +72,28 @@ def write(path: Path, spool: Spool) -> None:
         if to_index is not None:
             index = file.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
             index[0] = json.dumps(to_index)
+
+
+def _create(path: Path) -> Any:
+    """A new file whose groups are those of HDF5 1.8 (2008), without times.
+
+    They hold a million names in constant memory; the older ones, h5py's default, keep all names
+    in one heap in memory.
+    """
+    import h5py
+
+    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    access.set_libver_bounds(h5py.h5f.LIBVER_V18, h5py.h5f.LIBVER_V18)
+    properties = _timeless("FILE_CREATE")
+    return h5py.File(h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_TRUNC, properties, access))
+
+
+def _timeless(kind: str) -> Any:
+    import h5py
+
+    properties = h5py.h5p.create(getattr(h5py.h5p, kind))
+    properties.set_obj_track_times(False)
+    return properties
 
 
 class Reader:

@@ -41,7 +41,6 @@ SYNC_SECONDS = 5.0  # or this long; a kill of the process costs only the sentenc
 _SIZES = struct.Struct("<QI")
 _FIELDS = struct.Struct("<QQQQ")
 _CRC = struct.Struct("<I")
-_SEED = zlib.crc32(MAGIC)  # so that a page of zeros, which a crash can leave, is no valid record
 _CHUNK = 1 << 20
 
 
@@ -80,7 +79,7 @@ class Spool:
         layers = array.shape[0] if array.ndim == 3 else 0
         fields = _FIELDS.pack(len(text), layers, *array.shape[-2:])
         body = array.reshape(-1).view(np.uint8).data
-        crc = zlib.crc32(body, zlib.crc32(text, zlib.crc32(fields, _SEED)))
+        crc = zlib.crc32(body, zlib.crc32(text, zlib.crc32(fields)))
         try:
             self._write(fields + _CRC.pack(crc) + text)
             self._write(body)
@@ -98,7 +97,7 @@ class Spool:
         """Mark that all sentences are in, so that a kill from here on repeats only the export."""
         if not self.ended:
             fields = _FIELDS.pack(0, 0, self.count, 0)
-            self._write(fields + _CRC.pack(zlib.crc32(fields, _SEED)))
+            self._write(fields + _CRC.pack(zlib.crc32(fields)))
             self.ended = True
         self.sync()
 
@@ -135,7 +134,7 @@ class Spool:
                 (crc,) = _CRC.unpack(file.read(_CRC.size))
                 text = file.read(size)
                 body = file.read(_array_bytes(shape, self.dtype))
-                if zlib.crc32(body, zlib.crc32(text, zlib.crc32(fields, _SEED))) != crc:
+                if zlib.crc32(body, zlib.crc32(text, zlib.crc32(fields))) != crc:
                     raise FormatError(
                         f"{self.path}: sentence {position} changed on the disk since it was "
                         "written; run again to compute the sentences from there on once more"
@@ -198,7 +197,7 @@ def _array_bytes(shape: list[int], dtype: np.dtype[Any]) -> int:
 
 
 def _crc_of(file: BinaryIO, size: int, fields: bytes) -> bytes:
-    crc = zlib.crc32(fields, _SEED)
+    crc = zlib.crc32(fields)
     while size > 0:
         chunk = file.read(min(size, _CHUNK))
         if not chunk:

@@ -5,15 +5,11 @@ comparison: activations stay of order one through every layer, gates are neither
 the cell and projection clips of the published models are reached now and then.
 The same options and seed give the same file content.
 
-    python benchmarks/peers/random_model.py small /tmp/small
-    python benchmarks/peers/random_model.py /some/options.json /tmp/model --seed 3
-
-Needs numpy and h5py, knows no peer.
+Knows no peer, and on purpose not elmokit: the golden files must not depend on our own writer.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator, Sequence
 from math import sqrt
@@ -27,16 +23,12 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 Options = dict[str, Any]
 
-PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
-# name: LSTM cells, projection, highway layers
-PUBLISHED = {"small": (1024, 128, 1), "medium": (2048, 256, 1), "original": (4096, 512, 2)}
-
 
 def options(
     cells: int,
     projection: int,
     highways: int | None,
-    filters: Sequence[tuple[int, int]] = PUBLISHED_FILTERS,
+    filters: Sequence[tuple[int, int]],
     *,
     layers: int = 2,
     character_dim: int = 16,
@@ -65,12 +57,6 @@ def options(
             "max_characters_per_token": characters,
         },
     }
-
-
-def published(size: str) -> Options:
-    """The options of a published size: small, medium or original."""
-    cells, projection, highways = PUBLISHED[size]
-    return options(cells, projection, highways)
 
 
 def arrays(options: Options, seed: int = 0) -> Iterator[tuple[str, Array]]:
@@ -114,23 +100,3 @@ def write(directory: Path, options: Options, seed: int = 0) -> None:
     with h5py.File(directory / "weights.hdf5", "w", libver=("v108", "v108")) as file:
         for name, array in arrays(options, seed):
             file[name] = array
-
-
-def main() -> None:
-    """Command line: a published size or an options.json, and where to write."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("size", help=f"{', '.join(PUBLISHED)}, or the path of an options.json")
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    if arguments.size in PUBLISHED:
-        chosen = published(arguments.size)
-    elif Path(arguments.size).is_file():
-        chosen = json.loads(Path(arguments.size).read_text())
-    else:
-        parser.error(f"{arguments.size!r} is no file and none of {', '.join(PUBLISHED)}")
-    write(arguments.directory, chosen, arguments.seed)
-
-
-if __name__ == "__main__":
-    main()

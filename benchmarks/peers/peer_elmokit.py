@@ -1,0 +1,68 @@
+"""elmokit itself, spoken to like the peers, so that it is measured like them.
+
+    python benchmarks/peers/peer_elmokit.py [float32|int8|reference]   (see worker.py)
+
+Each batch is one call of `embed`; with a batch size of 0 all sentences are one call, in the order
+given, and elmokit makes its own batches.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from worker import Sentences, serve
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from worker import Floats
+
+VARIANT = sys.argv[1] if len(sys.argv) > 1 else "float32"
+
+
+class Elmokit:
+    """Drives `elmokit.Elmo`."""
+
+    packages: tuple[str, ...] = ("elmokit", "numpy")
+
+    def __init__(self) -> None:
+        if VARIANT == "reference":
+            os.environ["ELMOKIT_ENGINE"] = "reference"
+        from elmokit import Elmo
+
+        self._class = Elmo
+
+    def load(self, model: Path, threads: int, batch_size: int) -> None:
+        """Load, and embed nothing yet."""
+        dtype = "int8" if VARIANT == "int8" else "float32"
+        self._elmo = self._class.load(model, state="zero", dtype=dtype, threads=threads)
+
+    def reset(self) -> None:
+        """Every sentence starts from zero anyway; but words of earlier calls are remembered."""
+        self._elmo.forget_words()
+
+    def embed(self, sentences: Sentences, batch_size: int, layers: str) -> list[Floats]:
+        """Run consecutive batches; not padded: a list of sentences a batch, each (L+1, T, D)."""
+        chosen = "all" if layers == "all" else "mix"
+        size = batch_size or len(sentences)
+        batches = [sentences[i : i + size] for i in range(0, len(sentences), size)]
+        return [self._elmo.embed(batch, layers=chosen) for batch in batches]  # type: ignore[misc]
+
+    def state(self) -> tuple[Floats, Floats]:
+        """Nothing is carried."""
+        raise NotImplementedError("elmokit is measured without carried state")
+
+    def characters(self, words: Sequence[str]) -> NDArray[np.integer[Any]]:
+        """The ids that the network reads, shifted by one."""
+        from elmokit.text.characters import encode_sentences
+
+        return encode_sentences([words])[0]
+
+
+if __name__ == "__main__":
+    serve(Elmokit)

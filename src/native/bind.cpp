@@ -1,0 +1,148 @@
+// The kernel as the Python module `elmokit._native`: shapes are checked here, and while numbers are
+// crunched other Python threads run. `engine/native.py` is its only caller.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "network.h"
+
+namespace nb = nanobind;
+using namespace elmokit;
+
+namespace {
+
+template <class T, int Dimensions>
+using Array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+using Vector = Array<const float, 1>;
+using Table = Array<const float, 2>;
+
+/// Raises ValueError unless the array has this shape.
+template <class A>
+void expect(const char* name, const A& array, std::initializer_list<std::ptrdiff_t> shape) {
+    std::size_t axis = 0;
+    for (const std::ptrdiff_t size : shape) {
+        if (static_cast<std::ptrdiff_t>(array.shape(axis)) != size) {
+            const std::string message = std::string(name) + ": axis " + std::to_string(axis) +
+                                        " has the size " + std::to_string(array.shape(axis)) +
+                                        "; expected " + std::to_string(size);
+            throw nb::value_error(message.c_str());
+        }
+        ++axis;
+    }
+}
+
+void load_filters(Network& network, int index, const Array<const float, 3>& weight,
+                  const Vector& bias) {
+    const auto [width, count] = network.architecture.filters.at(index);
+    expect("weight", weight, {width, network.architecture.embedding_dim, count});
+    expect("bias", bias, {count});
+    network.characters.load_filters(index, weight.data(), bias.data());
+}
+
+void load_embedding(Network& network, const Table& embedding) {
+    expect("embedding", embedding,
+           {network.architecture.characters, network.architecture.embedding_dim});
+    network.characters.load_embedding(embedding.data());
+}
+
+void load_highway(Network& network, int index, const Table& carry, const Vector& carry_bias,
+                  const Table& transform, const Vector& transform_bias) {
+    const int n = network.architecture.n_filters();
+    expect("carry", carry, {n, n});
+    expect("carry_bias", carry_bias, {n});
+    expect("transform", transform, {n, n});
+    expect("transform_bias", transform_bias, {n});
+    const nb::gil_scoped_release released;
+    network.characters.load_highway(index, {carry.data(), n, carry_bias.data()},
+                                    {transform.data(), n, transform_bias.data()});
+}
+
+void load_projection(Network& network, const Table& weight, const Vector& bias) {
+    const int width = network.architecture.width;
+    expect("weight", weight, {network.architecture.n_filters(), width});
+    expect("bias", bias, {width});
+    const nb::gil_scoped_release released;
+    network.characters.load_projection({weight.data(), width, bias.data()});
+}
+
+void load_lstm(Network& network, int layer, int side, const Table& input, const Table& recurrent,
+               const Vector& bias, const std::optional<Table>& projection) {
+    const auto& a = network.architecture;
+    expect("input", input, {a.width, 4 * a.cells});
+    expect("recurrent", recurrent, {a.width, 4 * a.cells});
+    expect("bias", bias, {4 * a.cells});
+    if (projection) expect("projection", *projection, {a.cells, a.width});
+    if (projection.has_value() != a.projection)
+        throw nb::value_error("a projection where the architecture has none, or none where it has");
+    const nb::gil_scoped_release released;
+    network.lstm.load(layer, side, input.data(), recurrent.data(), bias.data(),
+                      projection ? projection->data() : nullptr);
+}
+
+void word_vectors(Network& network, const Array<const std::int16_t, 2>& ids,
+                  const Array<const std::int64_t, 1>& lengths, const Array<float, 2>& out) {
+    const auto words = static_cast<std::ptrdiff_t>(ids.shape(0));
+    expect("ids", ids, {words, network.architecture.max_characters});
+    expect("lengths", lengths, {words});
+    expect("out", out, {words, network.architecture.width});
+    const nb::gil_scoped_release released;
+    network.word_vectors(ids.data(), lengths.data(), words, out.data());
+}
+
+void contextualize(Network& network, const Table& words, const Array<const std::int64_t, 1>& alive,
+                   const Array<const std::int64_t, 1>& mirror, const Array<float, 4>& hidden,
+                   const Array<float, 4>& cell, const Array<float, 3>& layers) {
+    const auto& a = network.architecture;
+    const auto n = static_cast<std::ptrdiff_t>(words.shape(0));
+    const auto sentences = static_cast<std::ptrdiff_t>(hidden.shape(2));
+    expect("words", words, {n, a.width});
+    expect("mirror", mirror, {n});
+    expect("hidden", hidden, {a.layers, 2, sentences, a.width});
+    expect("cell", cell, {a.layers, 2, sentences, a.cells});
+    expect("layers", layers, {a.layers + 1, n, 2 * a.width});
+    const nb::gil_scoped_release released;
+    network.contextualize({words.data(), alive.data(), mirror.data(), n,
+                           static_cast<std::ptrdiff_t>(alive.shape(0)), sentences, hidden.data(),
+                           cell.data(), layers.data()});
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+    nb::set_leak_warnings(false);  // a model may live as long as the process
+    m.doc() = "The compiled kernel. Use elmokit.engine.native, which knows its arguments.";
+    m.def("instruction_sets", &instruction_sets, nb::kw_only(), nb::arg("int8"));
+
+    nb::class_<Network>(m, "Network")
+        .def(
+            "__init__",
+            [](Network* self, std::vector<std::pair<int, int>> filters, int characters,
+               int embedding_dim, int max_characters, bool tanh, int highways,
+               bool character_projection, int cells, int width, int layers, bool projection,
+               bool skip, float cell_clip, float projection_clip, bool int8,
+               const std::string& instruction_set, int threads) {
+                const Architecture architecture{std::move(filters), characters, embedding_dim,
+                                                max_characters,     tanh,       highways,
+                                                character_projection, cells,    width,
+                                                layers,             projection, skip,
+                                                cell_clip,          projection_clip};
+                new (self) Network(architecture, int8, instruction_set, threads);
+            },
+            nb::kw_only(), nb::arg("filters"), nb::arg("characters"), nb::arg("embedding_dim"),
+            nb::arg("max_characters"), nb::arg("tanh"), nb::arg("highways"),
+            nb::arg("character_projection"), nb::arg("cells"), nb::arg("width"), nb::arg("layers"),
+            nb::arg("projection"), nb::arg("skip"), nb::arg("cell_clip"),
+            nb::arg("projection_clip"), nb::arg("int8"), nb::arg("instruction_set"),
+            nb::arg("threads"))
+        .def("load_embedding", &load_embedding)
+        .def("load_filters", &load_filters)
+        .def("load_highway", &load_highway)
+        .def("load_projection", &load_projection)
+        .def("load_lstm", &load_lstm, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+             nb::arg() = nb::none())
+        .def("word_vectors", &word_vectors)
+        .def("contextualize", &contextualize);
+}

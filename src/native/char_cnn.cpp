@@ -1,0 +1,158 @@
+#include "char_cnn.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace elmokit {
+
+namespace {
+
+/// Words computed together: a bound on memory. Many enough that reading the weights for them takes
+/// little beside the products.
+constexpr int kWordsAtOnce = 512;
+
+}  // namespace
+
+CharCNN::CharCNN(const Architecture& architecture, const Kernels& kernels, Team& team, bool int8)
+    : architecture_(architecture),
+      kernels_(kernels),
+      team_(team),
+      int8_(int8),
+      tabulated_(architecture.characters),
+      highways_(architecture.highways) {
+    std::ptrdiff_t table_stride = 0;
+    for (const auto& [width, count] : architecture_.filters) {
+        const int padded = (count + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+        filter_weights_.emplace_back(static_cast<std::size_t>(width) * count *
+                                     architecture_.embedding_dim);
+        filter_biases_.emplace_back(padded);
+        filters_.push_back({width, count, padded, filter_weights_.back().data(), table_stride,
+                            filter_biases_.back().data()});
+        table_stride += static_cast<std::ptrdiff_t>(width) * padded;
+    }
+    embedding_.reserve(static_cast<std::size_t>(architecture_.characters) *
+                       architecture_.embedding_dim);
+    // Filled character by character when a word has it: most texts know few characters.
+    table_.reserve(architecture_.characters * table_stride);
+    convolution_ = {filters_.data(),
+                    static_cast<int>(filters_.size()),
+                    architecture_.max_characters,
+                    architecture_.embedding_dim,
+                    embedding_.data(),
+                    table_.data(),
+                    table_stride,
+                    architecture_.tanh};
+}
+
+void CharCNN::load_embedding(const float* embedding) {
+    std::copy_n(embedding, std::size_t(architecture_.characters) * architecture_.embedding_dim,
+                embedding_.data());
+}
+
+void CharCNN::load_filters(int index, const float* weight, const float* bias) {
+    const auto [width, count] = architecture_.filters.at(index);
+    std::copy_n(weight, std::size_t(width) * count * architecture_.embedding_dim,
+                filter_weights_[index].data());
+    std::copy_n(bias, count, filter_biases_[index].data());
+}
+
+void CharCNN::load_highway(int index, const Columns& carry, const Columns& transform) {
+    const int n = architecture_.n_filters();
+    highways_.at(index) = Matrix(kernels_, team_, int8_, {carry, transform}, n, n);
+}
+
+void CharCNN::load_projection(const Columns& columns) {
+    projection_ =
+        Matrix(kernels_, team_, int8_, {columns}, architecture_.n_filters(), architecture_.width);
+}
+
+void CharCNN::word_vectors(const std::int16_t* ids, const std::int64_t* lengths,
+                           std::ptrdiff_t words, float* out) {
+    const std::vector<int> new_ones = new_characters(ids, lengths, words);
+    if (!new_ones.empty()) {
+        team_.run([&](const Member& member) {
+            const Span mine = member.share(static_cast<std::ptrdiff_t>(new_ones.size()));
+            for (int i = mine.begin; i < mine.end; ++i)
+                kernels_.tabulate(convolution_, new_ones[i]);
+        });
+        for (const int character : new_ones) tabulated_[character] = true;
+    }
+
+    const int most = static_cast<int>(std::min<std::ptrdiff_t>(words, kWordsAtOnce));
+    const int filters = architecture_.n_filters();
+    x_.reserve(kernels_, most, filters, int8_);
+    y_.reserve(kernels_, most, filters, int8_);
+    for (std::ptrdiff_t first = 0; first < words; first += kWordsAtOnce) {
+        const int count = static_cast<int>(std::min<std::ptrdiff_t>(words - first, kWordsAtOnce));
+        team_.run([&](const Member& member) {
+            some_words(member, ids + first * architecture_.max_characters, lengths + first, count,
+                       out + first * architecture_.width);
+        });
+    }
+}
+
+std::vector<int> CharCNN::new_characters(const std::int16_t* ids, const std::int64_t* lengths,
+                                         std::ptrdiff_t words) const {
+    const std::ptrdiff_t longest = architecture_.max_characters;
+    std::vector<char> seen(tabulated_);
+    std::vector<int> found;
+    for (std::ptrdiff_t word = 0; word < words; ++word) {
+        if (lengths[word] < 0 || lengths[word] > longest)
+            throw std::out_of_range("a word has " + std::to_string(lengths[word]) +
+                                    " characters; expected 0 to " + std::to_string(longest));
+        for (std::ptrdiff_t i = word * longest; i < (word + 1) * longest; ++i) {
+            if (ids[i] < 0 || ids[i] >= architecture_.characters)
+                throw std::out_of_range("a character has the id " + std::to_string(ids[i]) +
+                                        "; expected 0 to " +
+                                        std::to_string(architecture_.characters - 1));
+            if (!seen[ids[i]]) {
+                seen[ids[i]] = true;
+                found.push_back(ids[i]);
+            }
+        }
+    }
+    return found;
+}
+
+void CharCNN::some_words(const Member& member, const std::int16_t* ids,
+                         const std::int64_t* lengths, int words, float* out) {
+    Activations* x = &x_;
+    Activations* y = &y_;
+    const Span mine = member.share(words);
+    const bool multiplied = !highways_.empty() || projection_;
+
+    for (int word = mine.begin; word < mine.end; ++word) {
+        kernels_.convolve(convolution_,
+                          ids + static_cast<std::ptrdiff_t>(word) * architecture_.max_characters,
+                          static_cast<int>(lengths[word]), x->row(word));
+        if (int8_ && multiplied) x->quantise(word);
+    }
+    member.meet();
+
+    for (const Matrix& highway : highways_) {
+        const auto [panels, rows] = member.block(highway.panels(), words, kernels_.tile_rows);
+        kernels_.highway(x->view(), highway.view(), panels, rows, {y->row(0), y->stride()});
+        member.meet();
+        if (int8_) {
+            for (int word = mine.begin; word < mine.end; ++word) y->quantise(word);
+            member.meet();
+        }
+        std::swap(x, y);
+    }
+
+    if (projection_) {
+        const auto [panels, rows] = member.block(projection_.panels(), words, kernels_.tile_rows);
+        const std::ptrdiff_t panel_width = projection_.width() / projection_.panels();
+        kernels_.linear(x->view(), projection_.view(), panels, rows,
+                        {out, panel_width, architecture_.width, architecture_.width, INFINITY});
+    } else {
+        for (int word = mine.begin; word < mine.end; ++word)
+            std::memcpy(out + static_cast<std::ptrdiff_t>(word) * architecture_.width,
+                        x->row(word), architecture_.width * sizeof(float));
+    }
+}
+
+}  // namespace elmokit

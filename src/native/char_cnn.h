@@ -1,0 +1,52 @@
+// From the characters of words to their context-free vectors: table convolution, highways,
+// projection. Knows nothing about sentences. Shape letters: U words, C characters, F filters, P width.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "activations.h"
+#include "architecture.h"
+#include "matrix.h"
+#include "team.h"
+
+namespace elmokit {
+
+class CharCNN {
+  public:
+    CharCNN(const Architecture& architecture, const Kernels& kernels, Team& team, bool int8);
+
+    void load_embedding(const float* embedding);
+    void load_filters(int index, const float* weight, const float* bias);
+    void load_highway(int index, const Columns& carry, const Columns& transform);
+    void load_projection(const Columns& columns);
+
+    /// ids (U, C) and lengths (U,) to out (U, P). Throws std::out_of_range for what is none.
+    void word_vectors(const std::int16_t* ids, const std::int64_t* lengths, std::ptrdiff_t words,
+                      float* out);
+
+  private:
+    /// The characters of these words that have no table rows yet.
+    std::vector<int> new_characters(const std::int16_t* ids, const std::int64_t* lengths,
+                                    std::ptrdiff_t words) const;
+    void some_words(const Member& member, const std::int16_t* ids, const std::int64_t* lengths,
+                    int words, float* out);
+
+    const Architecture architecture_;
+    const Kernels& kernels_;
+    Team& team_;
+    const bool int8_;
+
+    std::vector<Filters> filters_;
+    std::vector<Buffer<float>> filter_weights_;
+    std::vector<Buffer<float>> filter_biases_;
+    Buffer<float> embedding_;
+    Buffer<float> table_;
+    Convolution convolution_{};
+    std::vector<char> tabulated_;  // which characters have their table rows
+    std::vector<Matrix> highways_;
+    Matrix projection_;
+    Activations x_, y_;
+};
+
+}  // namespace elmokit

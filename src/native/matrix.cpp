@@ -1,0 +1,128 @@
+#include "matrix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace elmokit {
+
+namespace {
+
+/// Panels packed together: the rows of the file are read in pieces of this many vectors, so that
+/// neither reading nor writing jumps at every cache line.
+constexpr int kPanelsAtOnce = 16;
+
+/// The largest sum of products of codes has to fit into 32 bits.
+constexpr int kDeepestInt8 = INT32_MAX / (127 * 127);
+
+float round_to_whole(float x) {
+    constexpr float magic = 12582912.0f;  // 1.5 * 2^23
+    return x + magic - magic;
+}
+
+}  // namespace
+
+Matrix::Matrix(const Kernels& kernels, Team& team, bool int8, const std::vector<Columns>& groups,
+               int depth, int units)
+    : lanes_(kernels.lanes),
+      code_group_(kernels.code_group),
+      code_bias_(kernels.code_bias),
+      depth_(depth),
+      units_(units),
+      panel_width_(kPanelVectors * kernels.lanes) {
+    if (int8 && depth > kDeepestInt8)
+        throw std::invalid_argument("a matrix of " + std::to_string(depth) +
+                                    " rows is too large for int8; use float32");
+    const int units_per_panel = panel_width_ / static_cast<int>(groups.size());
+    panels_ = (units + units_per_panel - 1) / units_per_panel;
+    const std::size_t columns = static_cast<std::size_t>(panels_) * panel_width_;
+    bias_.reserve(columns);
+    if (int8) {
+        codes_.reserve(columns * ((depth + code_group_ - 1) / code_group_) * code_group_);
+        scales_.reserve(columns);
+    } else {
+        values_.reserve(columns * depth);
+    }
+    team.run([&](const Member& member) {
+        const Span mine = member.share(panels_);
+        for (int first = mine.begin; first < mine.end; first += kPanelsAtOnce) {
+            const Span some{first, std::min(first + kPanelsAtOnce, mine.end)};
+            int8 ? pack_codes(groups, some) : pack_values(groups, some);
+        }
+    });
+    for (int panel = 0; panel < panels_; ++panel) {
+        for (int v = 0; v < kPanelVectors; ++v) {
+            const Slice from = slice(panel, v, static_cast<int>(groups.size()));
+            const Columns& group = groups[from.group];
+            for (int i = 0; i < from.count; ++i)
+                bias_[panel * panel_width_ + v * lanes_ + i] =
+                    (group.bias ? group.bias[from.unit + i] : 0.0f) + group.more_bias;
+        }
+    }
+}
+
+Matrix::Slice Matrix::slice(int panel, int vector, int groups) const {
+    const int vectors_per_group = kPanelVectors / groups;
+    const int unit = (panel * vectors_per_group + vector % vectors_per_group) * lanes_;
+    return {vector / vectors_per_group, unit, std::clamp(units_ - unit, 0, lanes_)};
+}
+
+void Matrix::pack_values(const std::vector<Columns>& groups, Span panels) {
+    const std::ptrdiff_t width = panel_width_;
+    for (std::ptrdiff_t k = 0; k < depth_; ++k) {
+        for (int v = 0; v < kPanelVectors; ++v) {
+            for (int panel = panels.begin; panel < panels.end; ++panel) {
+                const Slice from = slice(panel, v, static_cast<int>(groups.size()));
+                const Columns& group = groups[from.group];
+                std::memcpy(values_.data() + (panel * depth_ + k) * width + v * lanes_,
+                            group.weight + k * group.stride + from.unit,
+                            from.count * sizeof(float));
+            }
+        }
+    }
+}
+
+void Matrix::pack_codes(const std::vector<Columns>& groups, Span panels) {
+    const std::ptrdiff_t width = panel_width_;
+    const std::ptrdiff_t padded = (depth_ + code_group_ - 1) / code_group_ * code_group_;
+    const int first = panels.begin;
+    std::vector<float> inverse((panels.end - first) * width, 0.0f);
+
+    const auto for_each_slice = [&](const auto& visit) {
+        for (std::ptrdiff_t k = 0; k < depth_; ++k) {
+            for (int v = 0; v < kPanelVectors; ++v) {
+                for (int panel = panels.begin; panel < panels.end; ++panel) {
+                    const Slice from = slice(panel, v, static_cast<int>(groups.size()));
+                    const Columns& group = groups[from.group];
+                    visit(k, panel, v * lanes_, group.weight + k * group.stride + from.unit,
+                          from.count);
+                }
+            }
+        }
+    };
+
+    for_each_slice([&](std::ptrdiff_t, int panel, int column, const float* weight, int count) {
+        float* largest = inverse.data() + (panel - first) * width + column;
+        for (int i = 0; i < count; ++i) largest[i] = std::max(largest[i], std::fabs(weight[i]));
+    });
+    for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(inverse.size()); ++i) {
+        const float largest = inverse[i];
+        const bool empty = largest < 1e-30f;  // its reciprocal would overflow
+        scales_[first * width + i] = empty ? 0.0f : largest / 127.0f;
+        inverse[i] = empty ? 0.0f : 127.0f / largest;
+    }
+    for_each_slice([&](std::ptrdiff_t k, int panel, int column, const float* weight, int count) {
+        const float* scale = inverse.data() + (panel - first) * width + column;
+        std::uint8_t* there = codes_.data() + panel * padded * width +
+                              (k / code_group_ * width + column) * code_group_ + k % code_group_;
+        for (int i = 0; i < count; ++i) {
+            const int code = static_cast<int>(round_to_whole(weight[i] * scale[i]));
+            there[i * code_group_] = static_cast<std::uint8_t>(code + code_bias_);
+        }
+    });
+}
+
+}  // namespace elmokit

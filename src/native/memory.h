@@ -1,0 +1,78 @@
+// Memory that is large, aligned and kept: packed weights and the buffers of a call.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+namespace elmokit {
+
+/// Zeros, aligned to huge pages, which spare the processor looking up thousands of small ones.
+/// Pages that are never touched cost nothing.
+template <class T>
+class Buffer {
+  public:
+    Buffer() = default;
+    explicit Buffer(std::size_t count) { reserve(count); }
+    ~Buffer() { release(); }
+    Buffer(Buffer&& other) noexcept { swap(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+
+    /// At least so many elements. If it has to grow, the contents are zeros again.
+    void reserve(std::size_t count) {
+        if (count <= count_) return;
+        release();
+        const std::size_t bytes = count * sizeof(T) + (count * sizeof(T) < kHuge ? 0 : kHuge);
+        void* mapping =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapping == MAP_FAILED) throw std::bad_alloc();
+        mapping_ = mapping;
+        bytes_ = bytes;
+        auto address = reinterpret_cast<std::uintptr_t>(mapping);
+        if (count * sizeof(T) >= kHuge) {
+            address = (address + kHuge - 1) / kHuge * kHuge;
+#ifdef MADV_HUGEPAGE
+            madvise(reinterpret_cast<void*>(address), count * sizeof(T), MADV_HUGEPAGE);
+#endif
+        }
+        data_ = reinterpret_cast<T*>(address);
+        count_ = count;
+    }
+
+    T* data() { return data_; }
+    const T* data() const { return data_; }
+    T& operator[](std::ptrdiff_t i) { return data_[i]; }
+    const T& operator[](std::ptrdiff_t i) const { return data_[i]; }
+    explicit operator bool() const { return count_ != 0; }
+
+  private:
+    static constexpr std::size_t kHuge = std::size_t{2} << 20;
+
+    void release() {
+        // Forget first: a child forked in between must not find what is gone.
+        void* const mapping = mapping_;
+        mapping_ = nullptr;
+        data_ = nullptr;
+        count_ = 0;
+        if (mapping) munmap(mapping, bytes_);
+    }
+    void swap(Buffer& other) {
+        std::swap(mapping_, other.mapping_);
+        std::swap(data_, other.data_);
+        std::swap(bytes_, other.bytes_);
+        std::swap(count_, other.count_);
+    }
+
+    void* mapping_ = nullptr;
+    T* data_ = nullptr;
+    std::size_t bytes_ = 0;
+    std::size_t count_ = 0;
+};
+
+}  // namespace elmokit

@@ -1,0 +1,73 @@
+// AVX-512: sixteen floats, and VNNI's dot product of bytes. Knows nothing about the network.
+//
+// int8: VNNI multiplies unsigned with signed bytes and takes only the signed factor straight from
+// memory, so weights are stored unsigned (code + 128), and 128 times the sum of a row's codes is
+// taken off again.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace elmokit::avx512 {
+
+struct Vector {
+    using F = __m512;
+    using I = __m512i;
+    using Codes = __m512i;
+    using Activation = std::int8_t;
+
+    static constexpr int lanes = 16;
+    static constexpr int rows = 7;  // 7 x 4 sums and 4 weights fill the 32 registers
+    static constexpr int code_group = 4;
+    static constexpr int code_bias = 128;
+
+    static F set(float x) { return _mm512_set1_ps(x); }
+    static F load(const float* p) { return _mm512_loadu_ps(p); }
+    static void store(float* p, F x) { _mm512_storeu_ps(p, x); }
+    static void store_first(float* p, F x, int count) {
+        _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1), x);
+    }
+    static F add(F a, F b) { return _mm512_add_ps(a, b); }
+    static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
+    static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
+    static F div(F a, F b) { return _mm512_div_ps(a, b); }
+    static F min(F a, F b) { return _mm512_min_ps(a, b); }
+    static F max(F a, F b) { return _mm512_max_ps(a, b); }
+    static F abs(F a) { return _mm512_abs_ps(a); }
+    static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+    static float largest(F a) { return _mm512_reduce_max_ps(a); }
+
+    /// x * 2^n for an n whose lowest bits are those of `bits`.
+    static F add_to_exponent(F x, F bits) {
+        const I n = _mm512_slli_epi32(_mm512_castps_si512(bits), 23);
+        return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x), n));
+    }
+
+    static I zero() { return _mm512_setzero_si512(); }
+    static I set(std::int32_t x) { return _mm512_set1_epi32(x); }
+    static I add(I a, I b) { return _mm512_add_epi32(a, b); }
+    static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
+    static std::int32_t total(I a) { return _mm512_reduce_add_epi32(a); }
+    static Codes load_codes(const std::uint8_t* p) { return _mm512_loadu_si512(p); }
+
+    /// sums += weights · the code_group activations at p, in every lane. Written in assembly,
+    /// because GCC 12 moves the sums to memory and back around the intrinsic.
+    static void dot(I& sums, Codes weights, const Activation* p) {
+        struct Four { Activation codes[4]; };
+        asm("vpdpbusd %2%{1to16%}, %1, %0"
+            : "+v"(sums)
+            : "v"(weights), "m"(*reinterpret_cast<const Four*>(p)));
+    }
+
+    /// Rounds and stores as codes.
+    static I store_codes(Activation* p, F x) {
+        const I codes = _mm512_cvtps_epi32(x);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(codes));
+        return codes;
+    }
+
+    static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+};
+
+}  // namespace elmokit::avx512

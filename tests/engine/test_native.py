@@ -1,0 +1,496 @@
+"""The compiled kernel against the reference, on every instruction set that this machine has.
+
+Two promises are tested: it computes what the reference computes, for every architecture; and a
+sentence has the same bits whatever is computed beside it, in which order and by how many threads.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN
+from elmokit.bilm.state import State
+from elmokit.bilm.weights import FloatArray, Weights, expected_shapes
+from elmokit.engine import native
+from elmokit.engine.batching import IntArray, pack
+from elmokit.engine.native import Native
+from elmokit.engine.reference import Reference
+from elmokit.errors import InputError
+
+if not native.available():
+    pytest.skip(f"the kernel is not built: {native.why_not()}", allow_module_level=True)
+
+ISAS = native.instruction_sets()
+KERNELS = [(isa, "float32") for isa in ISAS] + [
+    (isa, "int8") for isa in native.instruction_sets("int8")
+]
+PADDING = 260
+
+every_isa = pytest.mark.parametrize("isa", ISAS)
+every_kernel = pytest.mark.parametrize(("isa", "dtype"), KERNELS)
+fuzz = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+ODD = BiLMConfig(
+    char_cnn=CharCNN(filters=((1, 5), (2, 9), (4, 23)), embedding_dim=5, highways=1),
+    lstm=LSTM(cells=331, width=75, layers=2),
+)
+"""No size is a multiple of any vector's; large enough that all threads take part in a step."""
+
+
+# -- networks, words and sentences ---------------------------------------------------------------
+
+
+def make_weights(config: BiLMConfig, seed: int = 0) -> dict[str, FloatArray]:
+    """Trained-like: products of about 1, so that gates neither sleep nor saturate."""
+    rng = np.random.default_rng(seed)
+    weights = {}
+    for name, shape in expected_shapes(config).items():
+        fan_in = 1 if name.endswith(("bias", "embedding")) else np.prod(shape[:-1])
+        weights[name] = rng.normal(0, 1 / np.sqrt(fan_in), shape).astype(np.float32)
+    return weights
+
+
+def make_words(
+    config: BiLMConfig, lengths: list[int], seed: int = 0
+) -> tuple[np.ndarray, IntArray]:
+    """Words of these lengths in random characters, padded."""
+    rng = np.random.default_rng(seed)
+    ids_UC = np.full((len(lengths), config.char_cnn.max_characters), PADDING, np.int16)
+    for row, length in zip(ids_UC, lengths, strict=True):
+        row[:length] = rng.integers(0, PADDING, length)
+    return ids_UC, np.array(lengths, np.int64)
+
+
+def make_state(config: BiLMConfig, rows: int, seed: int = 0) -> State:
+    rng = np.random.default_rng(seed)
+    zeros = State.zeros(config, rows)
+    return State(
+        rng.uniform(-1, 1, zeros.hidden.shape).astype(np.float32),
+        rng.uniform(-2, 2, zeros.cell.shape).astype(np.float32),
+    )
+
+
+def make_inputs(config: BiLMConfig, words: int, seed: int = 0) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    return rng.normal(0, 1, (words, config.lstm.width)).astype(np.float32)
+
+
+def run(
+    network: Native | Reference, sentences: list[FloatArray], state: State
+) -> tuple[list[FloatArray], State]:
+    """Sentences (T, P) to their layers (L+1, T, D), in order, and the state by sentence."""
+    lengths = [len(sentence) for sentence in sentences]
+    packing = pack(lengths)
+    words_NP = np.concatenate(sentences)[packing.source]
+    order = packing.order.tolist()
+    layers_LND, after = network.contextualize(words_NP, packing, state.select(order))
+    ends = np.cumsum(lengths)[:-1]
+    return np.split(packing.unpack(layers_LND), ends, axis=1), after.select(
+        np.argsort(order).tolist()
+    )
+
+
+@st.composite
+def architectures(draw: st.DrawFn) -> BiLMConfig:
+    """Any that BiLMConfig allows, small."""
+    filters = tuple(
+        draw(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 70)), min_size=1, max_size=3))
+    )
+    cnn_projection, projection = draw(st.booleans()), draw(st.booleans())
+    width = draw(st.integers(1, 70)) if cnn_projection else sum(n for _, n in filters)
+    clips = st.sampled_from([None, 0.25, 3])
+    return BiLMConfig(
+        char_cnn=CharCNN(
+            filters=filters,
+            embedding_dim=draw(st.integers(1, 9)),
+            activation=draw(st.sampled_from(["relu", "tanh"])),
+            highways=draw(st.integers(0, 2)),
+            projection=cnn_projection,
+            max_characters=draw(st.integers(6, 12)),
+        ),
+        lstm=LSTM(
+            cells=draw(st.integers(1, 70)) if projection else width,
+            width=width,
+            layers=draw(st.integers(1, 3)),
+            projection=projection,
+            skip=draw(st.booleans()),
+            cell_clip=draw(clips),
+            projection_clip=draw(clips),
+        ),
+    )
+
+
+def relative_error(found: FloatArray, wanted: FloatArray) -> float:
+    return float(np.abs(found - wanted).mean() / (np.abs(wanted).mean() + 1e-3))
+
+
+# -- it computes what the reference computes -------------------------------------------------------
+
+
+@every_kernel
+@fuzz
+@given(data=st.data())
+def test_word_vectors_of_any_architecture(
+    isa: str, dtype: native.Dtype, data: st.DataObject
+) -> None:
+    config = data.draw(architectures())
+    weights = make_weights(config)
+    longest = config.char_cnn.max_characters
+    words = make_words(config, data.draw(st.lists(st.integers(1, longest), max_size=20)))
+    found = Native(
+        config, weights, data.draw(st.integers(1, 3)), dtype=dtype, isa=isa
+    ).word_vectors(*words)
+    wanted = Reference(config, weights).word_vectors(*words) if len(words[0]) else found
+    assert found.shape == (len(words[0]), config.lstm.width)
+    if dtype == "float32":
+        np.testing.assert_allclose(found, wanted, atol=1e-5, rtol=1e-5)
+    elif len(words[0]):
+        assert relative_error(found, wanted) < 0.1
+
+
+@every_kernel
+@fuzz
+@given(data=st.data())
+def test_layers_and_state_of_any_architecture(
+    isa: str, dtype: native.Dtype, data: st.DataObject
+) -> None:
+    config = data.draw(architectures())
+    weights = make_weights(config)
+    lengths = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=20))
+    sentences = [make_inputs(config, length, seed) for seed, length in enumerate(lengths)]
+    state = make_state(config, len(lengths))
+    network = Native(config, weights, data.draw(st.integers(1, 3)), dtype=dtype, isa=isa)
+    found, found_state = run(network, sentences, state)
+    wanted, wanted_state = run(Reference(config, weights), sentences, state)
+    pairs = [
+        (np.concatenate(found, axis=1), np.concatenate(wanted, axis=1)),
+        (found_state.hidden, wanted_state.hidden),
+        (found_state.cell, wanted_state.cell),
+    ]
+    for one, other in pairs:
+        if dtype == "float32":
+            np.testing.assert_allclose(one, other, atol=1e-5, rtol=1e-5)
+        else:
+            assert relative_error(one, other) < 0.1
+
+
+@every_kernel
+def test_state_is_carried_as_the_reference_carries_it(isa: str, dtype: native.Dtype) -> None:
+    weights = make_weights(ODD)
+    networks = Native(ODD, weights, 2, dtype=dtype, isa=isa), Reference(ODD, weights)
+    states = [make_state(ODD, 5)] * 2
+    before = states[0].cell.copy()
+    for turn in range(4):
+        sentences = [make_inputs(ODD, 1 + (turn + i) % 4, seed=turn) for i in range(5)]
+        results = [run(n, sentences, s) for n, s in zip(networks, states, strict=True)]
+        states = [after for _, after in results]
+        difference = [
+            np.abs(a - b).max() for a, b in zip(results[0][0], results[1][0], strict=True)
+        ]
+        assert max(difference) < (1e-5 if dtype == "float32" else 0.2)
+    assert (make_state(ODD, 5).cell == before).all(), "the state passed in was changed"
+
+
+@every_isa
+def test_published_size_within_1e_5(isa: str) -> None:
+    """The small model's shape, sentences and a word of every length."""
+    config = BiLMConfig(
+        char_cnn=CharCNN(
+            filters=((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)), highways=1
+        ),
+        lstm=LSTM(cells=1024, width=128),
+    )
+    weights = make_weights(config)
+    kernel, reference = Native(config, weights, 2, isa=isa), Reference(config, weights)
+    words = make_words(config, list(range(1, 51)))
+    np.testing.assert_allclose(
+        kernel.word_vectors(*words), reference.word_vectors(*words), atol=1e-5, rtol=1e-5
+    )
+    sentences = [make_inputs(config, length) for length in (17, 3, 25, 8)]
+    state = make_state(config, 4)
+    for one, other in zip(
+        run(kernel, sentences, state)[0], run(reference, sentences, state)[0], strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+@every_isa
+def test_int8_stays_close_in_direction(isa: str) -> None:
+    """What int8 loses on a network of some size: little of a vector's direction."""
+    if isa not in native.instruction_sets("int8"):
+        pytest.skip(f"{isa} has no int8 here")
+    config = BiLMConfig(
+        char_cnn=CharCNN(filters=((1, 32), (3, 224)), highways=1), lstm=LSTM(cells=512, width=128)
+    )
+    weights = make_weights(config)
+    sentences = [make_inputs(config, 12, seed) for seed in range(8)]
+    state = State.zeros(config, 8)
+    found = np.concatenate(
+        run(Native(config, weights, 2, dtype="int8", isa=isa), sentences, state)[0], axis=1
+    )
+    wanted = np.concatenate(run(Reference(config, weights), sentences, state)[0], axis=1)
+    cosine = (
+        (found * wanted).sum(-1) / np.linalg.norm(found, axis=-1) / np.linalg.norm(wanted, axis=-1)
+    )
+    assert cosine.min() > 0.995
+    assert (found[1:] != wanted[1:]).any(), "not int8 at all"
+
+
+@pytest.mark.parametrize("kind", ["float16", "float64", "strided", "mapped"])
+def test_weights_may_be_any_floats(kind: str, tmp_path: os.PathLike[str]) -> None:
+    weights: Weights = {
+        k: v.astype(np.float16).astype(np.float32) for k, v in make_weights(ODD).items()
+    }
+    if kind == "strided":
+        other = {k: np.repeat(v, 2, axis=-1)[..., ::2] for k, v in weights.items()}
+    elif kind == "mapped":
+        np.savez(tmp_path / "w.npz", **weights)  # type: ignore[operator]
+        other = {}
+        for name, array in weights.items():
+            path = f"{tmp_path}/{name}.npy"
+            np.save(path, array)
+            other[name] = np.load(path, mmap_mode="r")
+    else:
+        other = {k: v.astype(kind) for k, v in weights.items()}
+    words = make_words(ODD, [1, 5, 30])
+    sentences, state = [make_inputs(ODD, 6)], State.zeros(ODD)
+    one, two = Native(ODD, weights, 1), Native(ODD, other, 1)
+    assert (one.word_vectors(*words) == two.word_vectors(*words)).all()
+    assert (run(one, sentences, state)[0][0] == run(two, sentences, state)[0][0]).all()
+
+
+# -- the same bits whatever is beside --------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=KERNELS, ids="-".join)
+def kernels(request: pytest.FixtureRequest) -> Iterator[list[Native]]:
+    """The same network with 1, 2, 3 and 4 threads."""
+    isa, dtype = request.param
+    weights = make_weights(ODD)
+    yield [Native(ODD, weights, threads, dtype=dtype, isa=isa) for threads in (1, 2, 3, 4)]
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_a_sentence_has_the_same_bits_in_any_company(
+    kernels: list[Native], data: st.DataObject
+) -> None:
+    lengths = data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=40))
+    sentences = [make_inputs(ODD, length, seed) for seed, length in enumerate(lengths)]
+    state = make_state(ODD, len(lengths))
+    alone = [run(kernels[0], [s], state.select([i])) for i, s in enumerate(sentences)]
+    order = data.draw(st.permutations(range(len(lengths))))
+    for kernel in kernels:
+        layers, after = run(kernel, [sentences[i] for i in order], state.select(list(order)))
+        for place, i in enumerate(order):
+            assert (layers[place] == alone[i][0][0]).all()
+            assert (after.hidden[:, :, place] == alone[i][1].hidden[:, :, 0]).all()
+            assert (after.cell[:, :, place] == alone[i][1].cell[:, :, 0]).all()
+
+
+def test_many_sentences_run_in_groups_with_the_same_bits(kernels: list[Native]) -> None:
+    """More sentences than run side by side, and more words than are computed ahead."""
+    rng = np.random.default_rng(0)
+    sentences = [make_inputs(ODD, int(rng.integers(1, 4)), seed) for seed in range(600)]
+    state = make_state(ODD, 600)
+    layers, after = run(kernels[1], sentences, state)
+    for i in (0, 1, 255, 256, 257, 400, 599):
+        alone, end = run(kernels[0], [sentences[i]], state.select([i]))
+        assert (layers[i] == alone[0]).all()
+        assert (after.cell[:, :, i] == end.cell[:, :, 0]).all()
+
+
+def test_a_word_has_the_same_bits_in_any_company(kernels: list[Native]) -> None:
+    rng = np.random.default_rng(0)
+    ids_UC, lengths_U = make_words(ODD, rng.integers(1, 51, 1000).tolist())
+    together = kernels[0].word_vectors(ids_UC, lengths_U)
+    for kernel in kernels:
+        assert (kernel.word_vectors(ids_UC, lengths_U) == together).all()
+        order = rng.permutation(1000)
+        assert (kernel.word_vectors(ids_UC[order], lengths_U[order]) == together[order]).all()
+        for i in (0, 1, 510, 511, 512, 999):
+            assert (
+                kernel.word_vectors(ids_UC[i : i + 1], lengths_U[i : i + 1]) == together[i]
+            ).all()
+
+
+def test_a_document_in_pieces_has_the_same_bits(kernels: list[Native]) -> None:
+    """The forward direction, its state handed on: chunks of steps leave no trace."""
+    width = ODD.lstm.width
+    document, state = make_inputs(ODD, 700), make_state(ODD, 1)
+    (whole,), after = run(kernels[1], [document], state)
+    end = 0
+    for size in (1, 255, 256, 188):
+        start, end = end, end + size
+        (piece,), state = run(kernels[1], [document[start:end]], state)
+        assert (piece[:, :, :width] == whole[:, start:end, :width]).all()
+    assert end == 700
+    assert (state.cell[:, 0] == after.cell[:, 0]).all()
+
+
+@every_isa
+def test_a_document_equals_the_reference(isa: str) -> None:
+    weights = make_weights(ODD)
+    document, state = make_inputs(ODD, 2000), make_state(ODD, 1)
+    (found,), _ = run(Native(ODD, weights, 2, isa=isa), [document], state)
+    (wanted,), _ = run(Reference(ODD, weights), [document], state)
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+# -- threads, processes, memory --------------------------------------------------------------------
+
+
+def test_several_threads_may_call_at_once(kernels: list[Native]) -> None:
+    kernel = kernels[1]
+    sentences = [[make_inputs(ODD, 7 + i, seed=i)] for i in range(4)]
+    words = [make_words(ODD, [2 + i, 9], seed=i) for i in range(4)]
+    state = State.zeros(ODD)
+    wanted = [
+        (run(kernel, s, state)[0][0], kernel.word_vectors(*w))
+        for s, w in zip(sentences, words, strict=True)
+    ]
+    wrong: list[int] = []
+
+    def call(i: int) -> None:
+        for _ in range(20):
+            layers, vectors = run(kernel, sentences[i], state)[0][0], kernel.word_vectors(*words[i])
+            if not ((layers == wanted[i][0]).all() and (vectors == wanted[i][1]).all()):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "the kernel hangs"
+    assert not wrong
+
+
+def in_child(compute: object) -> bytes:
+    """What a forked child writes; fails if it dies or hangs."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reader)
+            with os.fdopen(writer, "wb") as file:
+                file.write(compute())  # type: ignore[operator]
+        finally:
+            os._exit(0)
+    os.close(writer)
+    timer = threading.Timer(30, os.kill, (child, 9))
+    timer.start()
+    with os.fdopen(reader, "rb") as file:
+        result = file.read()
+    timer.cancel()
+    os.waitpid(child, 0)
+    return result
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_computes_the_same_bits(kernels: list[Native]) -> None:
+    kernel = kernels[1]
+    sentences, state = [make_inputs(ODD, 9, seed) for seed in range(30)], make_state(ODD, 30)
+
+    def compute() -> bytes:
+        return b"".join(layers.tobytes() for layers in run(kernel, sentences, state)[0])
+
+    wanted = compute()
+    assert in_child(compute) == wanted
+    assert in_child(lambda: in_child(compute)) == wanted, "a child of a child"
+    assert compute() == wanted, "the parent after the fork"
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_fork_while_another_thread_computes(kernels: list[Native]) -> None:
+    kernel = kernels[1]
+    sentences, state = [make_inputs(ODD, 9)], State.zeros(ODD)
+    document = [make_inputs(ODD, 3000)]
+    wanted = run(kernel, sentences, state)[0][0].tobytes()
+    busy = threading.Thread(target=run, args=(kernel, document, state))
+    busy.start()
+    results = [in_child(lambda: run(kernel, sentences, state)[0][0].tobytes()) for _ in range(3)]
+    busy.join(60)
+    assert not busy.is_alive()
+    assert results == [wanted] * 3
+
+
+def test_memory_does_not_grow_with_the_document() -> None:
+    """100,000 steps would need 400 MB for all input products at once."""
+    code = f"""
+import resource, sys
+sys.path[:0] = {sys.path!r}
+import numpy as np
+from elmokit.bilm.config import BiLMConfig, CharCNN, LSTM
+from elmokit.bilm.state import State
+from elmokit.bilm.weights import expected_shapes
+from elmokit.engine.batching import pack
+from elmokit.engine.native import Native
+
+config = BiLMConfig(char_cnn=CharCNN(filters=((1, 4),)), lstm=LSTM(cells=256, width=3, layers=1))
+weights = {{k: np.zeros(v, np.float32) for k, v in expected_shapes(config).items()}}
+network = Native(config, weights, 2)
+words, packing = np.zeros((100_000, 3), np.float32), pack([100_000])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+network.contextualize(words, packing, State.zeros(config))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert int(done.stdout) < 50_000  # kB
+
+
+# -- what it refuses -------------------------------------------------------------------------------
+
+
+def test_the_environment_forces_an_instruction_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = make_weights(ODD)
+    monkeypatch.setenv(native.ISA_VARIABLE, "portable")
+    assert Native(ODD, weights, 1).isa == "portable"
+    assert "portable" in Native(ODD, weights, 1).name
+    monkeypatch.setenv(native.ISA_VARIABLE, "avx3")
+    with pytest.raises(InputError, match=r"ELMOKIT_ISA=avx3.*expected avx512, avx2, portable"):
+        Native(ODD, weights, 1)
+    monkeypatch.setenv(native.ISA_VARIABLE, "")
+    assert Native(ODD, weights, 1).isa == ISAS[0]
+
+
+def test_an_instruction_set_that_the_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "instruction_sets", lambda dtype: ["portable"])
+    with pytest.raises(InputError, match=r"avx512.*this machine has not.*it has portable"):
+        Native(ODD, make_weights(ODD), 1, isa="avx512")
+
+
+def test_wrong_arguments() -> None:
+    weights = make_weights(ODD)
+    with pytest.raises(InputError, match="dtype is 'int4'"):
+        Native(ODD, weights, 1, dtype="int4")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="threads is 0"):
+        Native(ODD, weights, 0)
+
+
+@pytest.mark.parametrize("character", [-1, 261])
+def test_a_character_that_is_none(character: int) -> None:
+    ids_UC, lengths_U = make_words(ODD, [3])
+    ids_UC[0, 1] = character
+    with pytest.raises(IndexError, match=f"id {character}"):
+        Native(ODD, make_weights(ODD), 1).word_vectors(ids_UC, lengths_U)
+
+
+def test_a_packing_or_state_of_another_batch() -> None:
+    network = Native(ODD, make_weights(ODD), 1)
+    words_NP = make_inputs(ODD, 7)
+    with pytest.raises(ValueError, match="mirror: axis 0 has the size 6; expected 7"):
+        network.contextualize(words_NP, pack([4, 2]), State.zeros(ODD, 2))
+    with pytest.raises(ValueError, match="too few rows"):
+        network.contextualize(words_NP, pack([4, 3]), State.zeros(ODD, 1))
