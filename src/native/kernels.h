@@ -1,4 +1,4 @@
-// What an instruction set has to offer: seven kernels behind function pointers, and the layouts
+// What an instruction set has to offer: six kernels behind function pointers, and the layouts
 // that they share with the rest of the engine.
 //
 // This header is included by files that are compiled with different instruction sets, so it holds

@@ -16,14 +16,18 @@ namespace elmokit {
 template <class V>
 constexpr int panel_width = kPanelVectors * V::lanes;
 
-/// Which weights to fetch ahead: `step` bytes further at every k.
+constexpr int kCacheLine = 64;
+
+/// Weights are fetched into the cache before they are needed, in one of two ways. A panel that
+/// meets few rows is read as fast as memory gives it (`Stream`): fetch what comes so many bytes
+/// later. One that meets many rows leaves time to fetch a part of the next panel beside each tile.
+constexpr int kStreamDistance = 4096;
+
+/// The part of the next panel that a tile fetches: where it starts, and the bytes per step in k.
 struct Ahead {
     const char* start;
     std::ptrdiff_t step;
 };
-
-constexpr int kCacheLine = 64;
-constexpr int kStreamDistance = 4096;
 
 /// float32: tile[r][column] = sum over k of a[r][k] * w[k][column].
 template <class V, int R, bool Stream>
@@ -134,18 +138,18 @@ template <class V, class Finish>
 void multiply(const Rows& a, const Panels& w, Span panels, Span rows, const Finish& finish) {
     alignas(kCacheLine) float tile[V::rows * panel_width<V>];
     const int count = rows.end - rows.begin;
-    const int tiles = (count + V::rows - 1) / V::rows;
-    // A panel that is used once or twice comes from memory as fast as memory can: fetch what is
-    // just ahead. One that is used often leaves time to fetch the next panel bit by bit.
+    const int tiles = (count + V::rows - 1) / V::rows;  // of equal size, give or take a row
+    if (tiles == 0) return;
+
+    const char* weights = w.codes ? reinterpret_cast<const char*>(w.codes)
+                                  : reinterpret_cast<const char*>(w.values);
     const int group = w.codes ? V::code_group : 1;
     const std::ptrdiff_t steps = (w.depth + group - 1) / group;
     const std::ptrdiff_t step_bytes = panel_width<V> * (w.codes ? group : sizeof(float));
-    const bool stream = tiles * kCacheLine < step_bytes;
-    const std::ptrdiff_t ahead_step = tiles ? (step_bytes + tiles - 1) / tiles : 0;
+    const std::ptrdiff_t ahead_step = (step_bytes + tiles - 1) / tiles;
+    const bool stream = ahead_step > kCacheLine;
 
     for (int panel = panels.begin; panel < panels.end; ++panel) {
-        const char* weights = w.codes ? reinterpret_cast<const char*>(w.codes)
-                                      : reinterpret_cast<const char*>(w.values);
         const int next = panel + 1 < panels.end ? panel + 1 : panels.begin;
         for (int t = 0; t < tiles; ++t) {
             const int first = rows.begin + count * t / tiles;

@@ -17,6 +17,7 @@ import math
 import os
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -40,6 +41,7 @@ Dtype = Literal["float32", "int8"]
 ISA_VARIABLE = "ELMOKIT_ISA"
 """The environment variable that forces an instruction set, for tests and comparisons."""
 ISAS = ("avx512", "avx2", "portable")
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 
 
 def available() -> bool:
@@ -60,9 +62,19 @@ def instruction_sets(dtype: Dtype = "float32") -> list[str]:
 def usable_processors() -> int:
     """How many processors this process may use, which can be fewer than there are."""
     try:
-        return len(os.sched_getaffinity(0))
+        allowed = len(os.sched_getaffinity(0))
     except AttributeError:  # only Linux knows
-        return os.cpu_count() or 1
+        allowed = os.cpu_count() or 1
+    return max(1, math.floor(min(allowed, _container_limit())))
+
+
+def _container_limit() -> float:
+    """How many processors' worth of time a container was given."""
+    try:
+        quota, period = CONTAINER_LIMIT.read_text().split()
+        return int(quota) / int(period)
+    except (OSError, ValueError):  # no container, or "max"
+        return math.inf
 
 
 class Native:

@@ -23,7 +23,7 @@ from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.formats.detect import Found
 from elmokit.text.vocabulary import Vocabulary
 
-LARGEST_EXTRA = 1 << 30
+LARGEST_EXTRA = 1 << 28
 """Bytes of a dataset that is not part of the layout; a larger one is refused, not read."""
 
 
@@ -88,7 +88,7 @@ def read(found: Found) -> BiLM:
             extra = {name: _read_extra(dataset, file) for name, dataset in datasets.items()}
     except ElmoError:
         raise
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:  # h5py's, on damage
+    except Exception as error:  # a damaged file can raise nearly anything inside h5py
         raise FormatError(f"{file} cannot be read as HDF5: {error}") from None
     vocabulary = None
     if found.vocabulary is not None:
@@ -103,7 +103,7 @@ def read_options(found: Found) -> dict[str, Any]:
     where = found.source.describe(found.options)
     try:
         options = json.loads(found.source.read(found.options))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"{where} is not JSON: {error}") from None
     if not isinstance(options, dict):
         raise FormatError(f"{where} holds {type(options).__name__}; expected a JSON object")

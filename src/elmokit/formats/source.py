@@ -12,6 +12,11 @@ from typing import BinaryIO
 
 from elmokit.errors import FormatError, ModelNotFound
 
+LARGEST_TEXT = 1 << 30
+"""Bytes of a file that is read whole; weights in a directory are mapped instead."""
+LARGEST_RATIO = 20
+"""How far a large member of an archive may be packed."""
+
 
 class Source:
     """Files by name."""
@@ -63,12 +68,27 @@ class Source:
         """All bytes of a file."""
         if name not in self.names:
             raise ModelNotFound(f"{self.path} has no {name}; found {listing(self.names)}")
+        self._check_size(name)
         try:
             if self._archive is not None:
                 return self._archive.read(self._prefix + name)
             return (self.path / name).read_bytes()
         except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
             raise FormatError(f"{self.describe(name)} cannot be read: {error}") from None
+
+    def _check_size(self, name: str) -> None:
+        """Refuse what would fill the memory: text that is no text, and archives that explode."""
+        size = self.size(name)
+        if self._archive is None:
+            if size > LARGEST_TEXT:
+                raise FormatError(f"{self.describe(name)} has {size:,} bytes; it cannot be text")
+            return
+        packed = self._archive.getinfo(self._prefix + name).compress_size
+        if size > LARGEST_TEXT and size > LARGEST_RATIO * packed:
+            raise FormatError(
+                f"{self.describe(name)} would unpack from {packed:,} to {size:,} bytes; weights "
+                "never shrink that much, so it was refused"
+            )
 
     def open(self, name: str) -> BinaryIO:
         """A file that can be sought in; one of an archive is held in memory."""
