@@ -311,3 +311,52 @@ def test_the_built_in_model_is_announced() -> None:
 def test_errors_are_a_family(tmp_path: Path) -> None:
     with pytest.raises(ElmoError, match="no model at"):
         Elmo.load(tmp_path / "nothing")
+
+
+def test_a_name_is_looked_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ELMOKIT_CACHE", str(tmp_path))
+    with pytest.raises(ModelNotFound, match=r"'small' is not on this disk.*network is not used"):
+        Elmo.load("small", local_files_only=True)
+    with pytest.raises(ModelNotFound, match="did you mean 'original'"):
+        Elmo.load("orginal")
+
+
+def test_a_token_cache_changes_nothing_but_the_work(
+    elmo: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elmo.save(tmp_path / "model")
+    files = elmo.save_token_cache(tmp_path / "tokens.hdf5", ["bank", "the"])
+    assert [file.name for file in files] == ["tokens.hdf5", "tokens.vocab.txt"]
+    cached = Elmo.load(tmp_path / "model", token_cache=tmp_path / "tokens.hdf5")
+    computed: list[str] = []
+    compute = cached._runner._compute
+
+    def spy(words: list[str]) -> FloatArray:
+        computed.extend(words)
+        return compute(words)
+
+    monkeypatch.setattr(cached._runner, "_compute", spy)
+    text = "the river bank"
+    assert equal(cached.embed(text, layers="all"), elmo.embed(text, layers="all"))
+    assert computed == ["river"], "the marks and the other words are in the cache"
+
+
+def test_a_token_cache_of_another_model_is_refused(elmo: Elmo, tmp_path: Path) -> None:
+    elmo.save(tmp_path / "model")
+    other = Elmo(random_bilm(small_config(), seed=5))
+    other.save_token_cache(tmp_path / "tokens.hdf5", ["bank"])
+    with pytest.raises(InputError, match="made with another model"):
+        Elmo.load(tmp_path / "model", token_cache=tmp_path / "tokens.hdf5")
+
+
+def test_pushing_saves_a_whole_model(elmo: Elmo, monkeypatch: pytest.MonkeyPatch) -> None:
+    pushed: dict[str, object] = {}
+
+    def push(files: list[Path], repo_id: str, **how: object) -> str:
+        pushed.update(names={file.name for file in files}, repo=repo_id, **how)
+        return "address"
+
+    monkeypatch.setattr("elmokit.fetch.push_to_hub", push)
+    assert elmo.push_to_hub("me/model", private=True) == "address"
+    assert pushed["repo"] == "me/model" and pushed["private"] is True
+    assert {"manifest.json", "settled.safetensors"} <= pushed["names"]  # type: ignore[operator]

@@ -9,10 +9,12 @@ and `formats/` (files).
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args, overload
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 
@@ -74,25 +76,31 @@ class Elmo:
         state: str = "settled",
         dtype: str = "float32",
         threads: int | None = None,
+        token_cache: str | Path | None = None,
+        local_files_only: bool = False,
     ) -> Elmo:
         """Load a model.
 
         Args:
             model: a directory, one file of a model, or a zip archive; any format that
-                `elmo inspect` knows. `"builtin"` is the English model in the package.
+                `elmo inspect` knows. Or a name, which is downloaded once: a published model
+                (`"small"`, `"original"`, … see `elmo models`), `"owner/name"` on the Hugging Face
+                hub, or an address. `"builtin"` is the English model in the package.
             state: where each sentence starts from. `"settled"`: from the state that the model has
                 after a fixed text, so that vectors depend on the sentence alone. `"zero"`: from
                 nothing. `"carry"`: row i of each call continues from row i of the call before, as
                 in bilm-tf and AllenNLP; `reset()` starts over.
             dtype: `"float32"`, or `"int8"` (faster and less exact; needs the compiled kernel).
             threads: how many cores to use; all by default.
+            token_cache: word vectors that `save_token_cache` or bilm-tf stored, so that those
+                words are not computed; others are, as ever.
+            local_files_only: never touch the network.
         """
-        if model == BUILTIN:
-            raise ModelNotFound(
-                "the built-in English model is not part of this version yet; "
-                "give the path of a model: Elmo.load('path'), or on the command line --model PATH"
-            )
-        return cls(formats.read(model), state=state, dtype=dtype, threads=threads)
+        place = locate(model, local_files_only=local_files_only)
+        elmo = cls(formats.read(place), state=state, dtype=dtype, threads=threads)
+        if token_cache is not None:
+            elmo._runner.use_tokens(formats.token_cache.read(token_cache))
+        return elmo
 
     from_pretrained = load
 
@@ -107,6 +115,21 @@ class Elmo:
         return formats.write(bilm, path, format)
 
     save_pretrained = save
+
+    def save_token_cache(self, path: str | Path, words: Iterable[str]) -> list[Path]:
+        """Save the context-free vectors of these words as bilm-tf does; returns the files."""
+        listed = formats.token_cache.with_marks(list(words))
+        return formats.token_cache.write(path, listed, self._runner.word_vectors(listed))
+
+    def push_to_hub(self, repo_id: str, **how: Any) -> str:
+        """Save to the Hugging Face hub with a model card; returns the page's address.
+
+        `how` is passed on to `elmokit.fetch.push_to_hub`: private, token, language, license, ….
+        """
+        from elmokit.fetch import push_to_hub
+
+        with tempfile.TemporaryDirectory() as stage:
+            return push_to_hub(self.save(Path(stage) / "model"), repo_id, **how)
 
     # -- what it is ----------------------------------------------------------------------------
 
@@ -292,6 +315,21 @@ class Elmo:
             )
         number = int(layers)
         return lambda layers_LND: layers_LND[number]
+
+
+def locate(model: str | Path, *, local_files_only: bool = False) -> str | Path:
+    """Where a model lies: a path that exists is itself, any other string is a name."""
+    if model == BUILTIN:
+        raise ModelNotFound(
+            "the built-in English model is not part of this version yet; "
+            "give a path or a name: Elmo.load('path'), or on the command line --model PATH"
+        )
+    # os.path, because Path.exists raises for names that are too long for a file.
+    if isinstance(model, Path) or os.path.exists(os.path.expanduser(model)):
+        return model
+    from elmokit.fetch import resolve
+
+    return resolve(model, local_files_only=local_files_only)
 
 
 def _words(sentence: Sentence, position: int) -> Sequence[str]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import small_config
 
-from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN
+from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN, Words
 from elmokit.bilm.weights import parameter_count
 from elmokit.errors import ConfigError
 
@@ -185,3 +185,76 @@ def test_the_native_form_refuses_what_it_does_not_know() -> None:
         BiLMConfig.from_dict(data | {"lstm": {"width": 3}})
     with pytest.raises(ConfigError, match="expected an object"):
         BiLMConfig.from_dict({"lstm": data["lstm"]})
+
+
+# -- characters that are code points, words that are known -----------------------------------------
+
+
+def with_words(**changes: object) -> BiLMConfig:
+    cnn = {"filters": ((1, 4), (3, 5)), "characters": 40, "scheme": "code_points"} | changes
+    return BiLMConfig(
+        char_cnn=CharCNN(**cnn),  # type: ignore[arg-type]
+        lstm=LSTM(cells=8, width=4),
+        words=Words(entries=30, dim=7),
+    )
+
+
+def test_the_published_shape_of_many_languages() -> None:
+    """Counted by hand, for an alphabet of 6000 and 150,000 words."""
+    config = BiLMConfig(
+        char_cnn=CharCNN(
+            filters=tuple(map(tuple, FILTERS)),
+            embedding_dim=50,
+            highways=2,
+            characters=6000,
+            scheme="code_points",
+        ),
+        lstm=LSTM(cells=4096, width=512),
+        words=Words(entries=150_000, dim=100),
+    )
+    original = BiLMConfig.from_options(published(4096, 512, 2))
+    spans = sum(width * count for width, count in FILTERS)
+    more = 6000 * 50 - 261 * 16 + spans * (50 - 16) + 150_000 * 100 + 100 * 512
+    assert parameter_count(config) == parameter_count(original) + more
+
+
+def test_the_native_form_knows_words_and_schemes() -> None:
+    config = with_words()
+    assert BiLMConfig.from_dict(config.to_dict()) == config
+    data = config.to_dict()
+    assert data["words"] == {"entries": 30, "dim": 7}
+    with pytest.raises(ConfigError, match="words: unknown 'size'"):
+        BiLMConfig.from_dict(data | {"words": {"size": 3}})
+    with pytest.raises(ConfigError, match="words is 3; expected an object"):
+        BiLMConfig.from_dict(data | {"words": 3})
+
+
+def test_models_of_bytes_are_written_as_before() -> None:
+    """Old files, fingerprints and versions of elmokit do not know the new keys."""
+    data = small_config().to_dict()
+    assert set(data) == {"char_cnn", "lstm"} and "scheme" not in data["char_cnn"]
+
+
+def test_what_options_json_cannot_say() -> None:
+    with pytest.raises(ConfigError, match="alphabet of its own, and whole words beside them; the"):
+        with_words().to_options()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scheme": "runes"}, "scheme is 'runes'; expected 'bytes' or 'code_points'"),
+        ({"scheme": "bytes"}, "characters is 40; expected a whole number from 261"),
+        ({"scheme": "bytes", "characters": 261}, "go with characters that are code points"),
+        ({"characters": 5}, "characters is 5; expected a whole number from 6 to 32768"),
+        ({"characters": 32769}, "characters is 32769"),
+        ({"max_characters": 6}, "max_characters is 6; expected a whole number from 7 up"),
+        ({"filters": ((1, 4),), "projection": False}, "known words need a projection"),
+    ],
+)
+def test_words_and_schemes_that_cannot_be(changes: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        with_words(**changes)
+    for wrong in (0, -1, "x", True):
+        with pytest.raises(ConfigError, match=r"words\.dim is"):
+            Words(entries=3, dim=wrong)  # type: ignore[arg-type]

@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 from tests.conftest import random_bilm, small_config
 
+from elmokit.bilm.config import Words
 from elmokit.bilm.mix import Mix
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.state import State
+from elmokit.bilm.weights import expected_shapes
 from elmokit.errors import ConfigError, WeightsError
+from elmokit.text.characters import ALPHABET_MARKS
+from elmokit.text.dictionary import Dictionary
 from elmokit.text.vocabulary import Vocabulary
 
 
@@ -113,3 +117,56 @@ def test_a_mix_that_is_none(bilm: BiLM) -> None:
             Mix(scalars)
     with pytest.raises(ConfigError, match="the mix has 2 numbers; this model has 3 layers"):
         BiLM(bilm.config, bilm.weights, mix=Mix.uniform(2))
+
+
+# -- dictionaries ----------------------------------------------------------------------------------
+
+
+def known_words(bilm: BiLM, alphabet: Dictionary | None, lexicon: Dictionary | None) -> BiLM:
+    """The model with 8 characters and 3 words."""
+    cnn = replace(bilm.config.char_cnn, characters=8, scheme="code_points")
+    config = replace(bilm.config, char_cnn=cnn, words=Words(entries=3, dim=2))
+    weights = dict(bilm.weights)
+    weights["characters.embedding"] = weights["characters.embedding"][:8]
+    weights["words.embedding"] = np.ones((3, 2), np.float32)
+    weights["words.projection"] = np.ones((2, 6), np.float32)
+    return BiLM(config, weights, alphabet=alphabet, lexicon=lexicon)
+
+
+ALPHABET = Dictionary(["a", "b", *ALPHABET_MARKS])
+LEXICON = Dictionary(["<oov>", "the", "<pad>"])
+FINGERPRINT = "e8f6e7693bfb18e8f788f1ea269a0ed848aec24bca83f6a3d5546d3fdf72d4ce"
+
+
+def test_dictionaries_belong_to_their_tables(bilm: BiLM) -> None:
+    good = known_words(bilm, ALPHABET, LEXICON)
+    assert good.parameters == sum(array.size for array in good.weights.values())
+    for alphabet, lexicon, message in (
+        (None, LEXICON, "the model has no alphabet; its architecture asks for one"),
+        (ALPHABET, None, "the model has no lexicon"),
+        (Dictionary([*ALPHABET, "c"]), LEXICON, "the alphabet has 9 entries, its table 8 rows"),
+        (Dictionary("abcdefgh"), LEXICON, "the alphabet lacks <bos>, <eos>, <bow>"),
+        (ALPHABET, Dictionary("abc"), "the lexicon lacks <oov>"),
+    ):
+        with pytest.raises(WeightsError, match=message):
+            known_words(bilm, alphabet, lexicon)
+    with pytest.raises(WeightsError, match="has an alphabet; its architecture has no use for it"):
+        replace(bilm, alphabet=ALPHABET)
+
+
+def test_dictionaries_are_part_of_the_fingerprint(bilm: BiLM) -> None:
+    models = [
+        known_words(bilm, ALPHABET, LEXICON),
+        known_words(bilm, Dictionary(["b", "a", *ALPHABET_MARKS]), LEXICON),
+        known_words(bilm, ALPHABET, Dictionary(["the", "<oov>", "<pad>"])),
+    ]
+    assert len({model.fingerprint for model in models}) == 3
+
+
+def test_the_fingerprint_of_a_model_of_bytes_is_what_it_was() -> None:
+    """Stored in manifests and beside vectors; it must not move as the architecture grows."""
+    weights = {
+        name: np.full(shape, 0.5, np.float32)
+        for name, shape in expected_shapes(small_config()).items()
+    }
+    assert BiLM(small_config(), weights).fingerprint == FINGERPRINT

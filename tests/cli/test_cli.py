@@ -89,7 +89,8 @@ def test_wrong_use_is_2(elmo_command, arguments: tuple[str, ...]) -> None:
     ("arguments", "message"),
     [
         (("embed", "x"), "built-in English model is not part"),
-        (("embed", "-m", "/nowhere", "x"), "no model at /nowhere"),
+        (("embed", "-m", "/nowhere", "x"), "no model at '/nowhere'"),
+        (("embed", "-m", "smal", "x"), "did you mean 'small'?"),
         (("inspect", "/nowhere"), "no such file or directory"),
         (("embed", "-m", MODEL, "--file", "/nowhere.txt"), "/nowhere.txt"),
         (("embed", "-m", MODEL, "--layers", "7", "x"), "this model has 3"),
@@ -228,6 +229,19 @@ def test_float16(elmo_command, tmp_path: Path) -> None:
     out = tmp_path / "v.npz"
     elmo_command("embed", "-m", MODEL, "--float16", "--out", out, "The bank")
     assert vectors.load(out)[0].dtype == np.float16
+
+
+# -- models ------------------------------------------------------------------------------------
+
+
+def test_models_are_listed_and_searched(elmo_command) -> None:
+    assert "original-5.5B" in elmo_command("models").out
+    found = elmo_command("models", "BASQUE")
+    assert "basque" in found.out and "japanese" not in found.out
+    lines = [json.loads(line) for line in elmo_command("models", "--json").out.splitlines()]
+    assert {"small", "medium", "original"} <= {line["name"] for line in lines}
+    assert next(line for line in lines if line["name"] == "small")["bytes"] > 54_000_000
+    assert "no published model" in elmo_command("models", "klingon").out
 
 
 # -- bench -------------------------------------------------------------------------------------

@@ -162,7 +162,8 @@ def test_the_number_of_threads(bilm: BiLM) -> None:
     from threadpoolctl import ThreadpoolController
 
     def blas_threads() -> list[int]:
-        return [info["num_threads"] for info in ThreadpoolController().info()]
+        pools = ThreadpoolController().select(user_api="blas").info()
+        return [pool["num_threads"] for pool in pools]
 
     before = blas_threads()
     network = Reference(bilm.config, bilm.weights, threads=1)

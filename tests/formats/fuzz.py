@@ -27,8 +27,8 @@ CHUNK = 50
 """Cases that one child process reads."""
 SECONDS = 120
 """What a chunk may take."""
-MEMORY = 3 << 30
-"""Address space of a child: far more than the tiny models need, far less than a bomb would."""
+MEMORY = 2 << 30
+"""What a child may map beyond what it was forked with: far more than the tiny models need."""
 NUMBERS = [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, (1 << 63) - 1]
 TOKENS = [b"-1", b"0", b"1e999", b"null", b"[]", b"{}", b'"x"', b"9" * 5000, b"true", b"NaN"]
 
@@ -91,7 +91,8 @@ def read_cases(model: str, seeds: list[int], folder: str, keep: str) -> None:
     from elmokit import formats
     from elmokit.errors import ElmoError
 
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY, mapped + MEMORY))
     for seed in seeds:
         target = Path(folder) / f"{seed}-{Path(model).name}"
         name = damage(Path(model), target, random.Random(seed))

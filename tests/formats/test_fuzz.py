@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 import shutil
 from pathlib import Path
@@ -25,6 +26,11 @@ def make_models(folder: Path) -> list[Path]:
     formats.write(random_bilm(small_config(layers=1)), folder / "native-small")
     formats.write(full_model(), folder / "allennlp.zip")
     formats.write(full_model(), folder / "native.zip", "native")
+    shutil.copytree(GOLDEN / "tf" / "trained", folder / "tf")
+    if importlib.util.find_spec("torch"):
+        others = shutil.ignore_patterns("native", "vectors.npz")
+        plain = GOLDEN / "many_langs" / "models" / "plain"
+        shutil.copytree(plain, folder / "many_langs", ignore=others)
     return sorted(folder.iterdir())
 
 

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import GOLDEN
 
-from elmokit.text.characters import PADDING, encode_sentences, encode_words
+from elmokit.text.characters import (
+    ALPHABET_MARKS,
+    PADDING,
+    Bytes,
+    CodePoints,
+    encode_sentences,
+    encode_words,
+)
+from elmokit.text.dictionary import Dictionary
 
 # Any code point at all, lone surrogates included.
 any_text = st.text(st.characters(codec=None), max_size=80)
@@ -48,3 +56,50 @@ def test_a_batch_is_shifted_by_one_and_zero_beyond_its_sentences() -> None:
 
 def test_no_sentences() -> None:
     assert encode_sentences([]).shape == (0, 0, 50)
+
+
+# -- code points -----------------------------------------------------------------------------------
+
+_LETTERS = ["a", "é", "天", "\u3000", "🙂", "\ud800", *"<bos>", "ab"]
+ALPHABET = Dictionary(["<bos>", *_LETTERS, "<eow>", "<bow>", "<eos>", "<oov>", "<pad>"])
+
+
+def plain_code_points(word: str, length: int) -> list[int]:
+    """ELMoForManyLangs' own loop, with the beginning and end of a word as it has them."""
+    number = {entry: i for i, entry in enumerate(ALPHABET)}
+    row = [number["<pad>"]] * length
+    row[0] = number["<eow>"]
+    if word in ("<bos>", "<eos>"):
+        row[1], row[2] = number[word], number["<bow>"]
+        return row
+    word = word[: length - 2]
+    for k, character in enumerate(word):
+        row[k + 1] = number.get(character, number["<oov>"])
+    row[len(word) + 1] = number["<bow>"]
+    return row
+
+
+words_of_the_alphabet = st.text(st.sampled_from("aéb天\u3000🙂<bos>x\ud800"), max_size=12)
+
+
+@given(
+    st.lists(any_text | words_of_the_alphabet | st.sampled_from(ALPHABET_MARKS), max_size=8),
+    st.integers(7, 20),
+)
+def test_code_points_are_the_plain_scheme(words: list[str], length: int) -> None:
+    ids, lengths = CodePoints(ALPHABET, length).encode(words)
+    assert ids.dtype == np.int16 and ids.shape == (len(words), length)
+    assert ids.tolist() == [plain_code_points(word, length) for word in words]
+    assert lengths.tolist() == [
+        3 if w in ("<bos>", "<eos>") else min(len(w), length - 2) + 2 for w in words
+    ]
+
+
+def test_both_schemes_say_what_a_sentence_needs() -> None:
+    for scheme in (Bytes(20), CodePoints(ALPHABET, 20)):
+        ids, lengths = scheme.encode(scheme.marks)
+        assert lengths.tolist() == [3, 3]
+        assert (ids[:, 3:] == scheme.padding).all() and (ids[:, :3] != scheme.padding).all()
+        assert ids[0, 1] != ids[1, 1]
+    assert Bytes(20).encode(["<bos>"])[1].tolist() == [7], "there it is a word"
+    assert CodePoints(ALPHABET, 20).encode(["<S>"])[1].tolist() == [5]

@@ -14,12 +14,17 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from elmokit.errors import ConfigError
-from elmokit.text.characters import BYTE_CHARACTERS
+from elmokit.text.characters import ALPHABET_MARKS, BYTE_CHARACTERS
 
 Activation = Literal["relu", "tanh"]
+Scheme = Literal["bytes", "code_points"]
 
 LARGEST_SIZE = 1 << 20
 """No dimension of any sane model comes near this; a larger one is a damaged or hostile file."""
+LARGEST_ALPHABET = 1 << 15
+"""Character ids are 16 bits wide with a sign, in arrays and in the kernel."""
+LONGEST_MARK = 7
+"""`<bos>` and `<eos>` between the marks of a word, as ELMoForManyLangs counts them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +39,10 @@ class CharCNN:
     projection: bool = True
     """Whether a linear map to the LSTM's width follows the highways."""
     characters: int = BYTE_CHARACTERS
+    """Rows of the table of characters."""
     max_characters: int = 50
+    scheme: Scheme = "bytes"
+    """What a character is: a UTF-8 byte, or a code point that the model's alphabet numbers."""
 
     @property
     def n_filters(self) -> int:
@@ -46,8 +54,16 @@ class CharCNN:
         object.__setattr__(self, "filters", _filters(self.filters))
         _size("char_cnn.embedding_dim", self.embedding_dim)
         _size("char_cnn.highways", self.highways, least=0)
-        _size("char_cnn.characters", self.characters, least=BYTE_CHARACTERS)
-        _size("char_cnn.max_characters", self.max_characters, least=3)
+        if self.scheme not in get_args(Scheme):
+            raise ConfigError(
+                f"char_cnn.scheme is {self.scheme!r}; expected 'bytes' or 'code_points'"
+            )
+        if self.scheme == "bytes":
+            _size("char_cnn.characters", self.characters, least=BYTE_CHARACTERS)
+            _size("char_cnn.max_characters", self.max_characters, least=3)
+        else:
+            _size("char_cnn.characters", self.characters, len(ALPHABET_MARKS), LARGEST_ALPHABET)
+            _size("char_cnn.max_characters", self.max_characters, least=LONGEST_MARK)
         _flag("char_cnn.projection", self.projection)
         if self.activation not in get_args(Activation):
             raise ConfigError(
@@ -94,11 +110,27 @@ class LSTM:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Words:
+    """Words that are known as a whole, beside their characters; of ELMoForManyLangs."""
+
+    entries: int
+    """Rows of the table of words."""
+    dim: int
+    """E: the size of a word's embedding, joined to the filters before the projection."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built."""
+        _size("words.entries", self.entries)
+        _size("words.dim", self.dim)
+
+
+@dataclass(frozen=True, kw_only=True)
 class BiLMConfig:
     """The whole architecture."""
 
     char_cnn: CharCNN
     lstm: LSTM
+    words: Words | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What else stood in options.json, in its place; kept and written back."""
 
@@ -110,6 +142,12 @@ class BiLMConfig:
                 f"there are {self.char_cnn.n_filters} filters and lstm.projection_dim is "
                 f"{self.lstm.width}"
             )
+        if self.words is not None and not self.char_cnn.projection:
+            raise ConfigError(
+                "known words need a projection after the highways, to be joined by it"
+            )
+        if self.words is not None and self.char_cnn.scheme == "bytes":
+            raise ConfigError("known words go with characters that are code points, not bytes")
 
     @property
     def dim(self) -> int:
@@ -175,6 +213,13 @@ class BiLMConfig:
 
     def to_options(self) -> dict[str, Any]:
         """Write options.json for inference, where n_characters also counts the mask."""
+        if self.char_cnn.scheme != "bytes":
+            raise ConfigError(
+                "this model reads characters by an alphabet of its own"
+                + (", and whole words beside them" if self.words is not None else "")
+                + "; the format of AllenNLP and bilm-tf has no place for that. "
+                "Save it in elmokit's own format: a directory"
+            )
         options = deepcopy(dict(self.extra))
         char_cnn = options.setdefault("char_cnn", {})
         char_cnn.setdefault("embedding", {})["dim"] = self.char_cnn.embedding_dim
@@ -202,10 +247,12 @@ class BiLMConfig:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BiLMConfig:
         """Read the native form; unknown keys raise, since they would be ignored."""
-        _known("config", data, {"char_cnn", "lstm", "extra"})
+        _known("config", data, {"char_cnn", "lstm", "words", "extra"})
         parts: dict[str, Any] = {}
-        for name, part in (("char_cnn", CharCNN), ("lstm", LSTM)):
+        for name, part in (("char_cnn", CharCNN), ("lstm", LSTM), ("words", Words)):
             section = data.get(name)
+            if name == "words" and section is None:
+                continue
             if not isinstance(section, Mapping):
                 raise ConfigError(f"config: {name} is {section!r}; expected an object")
             _known(name, section, {f.name for f in fields(part)})
@@ -222,6 +269,11 @@ class BiLMConfig:
         """Write the native form."""
         data = {"char_cnn": asdict(self.char_cnn), "lstm": asdict(self.lstm)}
         data["char_cnn"]["filters"] = [list(pair) for pair in self.char_cnn.filters]
+        # Said only where it is not the rule, so that files and fingerprints stay as they were.
+        if self.char_cnn.scheme == "bytes":
+            del data["char_cnn"]["scheme"]
+        if self.words is not None:
+            data["words"] = asdict(self.words)
         return data | ({"extra": deepcopy(dict(self.extra))} if self.extra else {})
 
 
@@ -252,9 +304,10 @@ def _known(name: str, data: Mapping[str, Any], known: set[str]) -> None:
         )
 
 
-def _size(name: str, value: Any, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST_SIZE:
-        raise ConfigError(f"{name} is {value!r}; expected a whole number from {least} up")
+def _size(name: str, value: Any, least: int = 1, most: int = LARGEST_SIZE) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        limit = "up" if most == LARGEST_SIZE else f"to {most}"
+        raise ConfigError(f"{name} is {value!r}; expected a whole number from {least} {limit}")
     return value
 
 

@@ -3,6 +3,8 @@
 Values stand here exactly as the published files have them: the four gates of an LSTM side by side
 in the order i (input), j (candidate), f (forget), o (output), and without the 1.0 that is added to
 the forget gate at run time. Every matrix multiplies from the right: y = x · weight + bias.
+A model with known words adds words.embedding[word] · words.projection to what it makes of a word's
+characters.
 """
 
 from __future__ import annotations
@@ -43,6 +45,9 @@ def expected_shapes(config: BiLMConfig) -> dict[str, tuple[int, ...]]:
     if cnn.projection:
         shapes["characters.projection.weight"] = (filters, width)
         shapes["characters.projection.bias"] = (width,)
+    if config.words is not None:
+        shapes["words.embedding"] = (config.words.entries, config.words.dim)
+        shapes["words.projection"] = (config.words.dim, width)
     for direction in DIRECTIONS:
         for layer in range(lstm.layers):
             shapes[f"{direction}.{layer}.input.weight"] = (width, gates)
@@ -76,9 +81,15 @@ def check_weights(config: BiLMConfig, weights: Weights) -> None:
     for name, array in weights.items():
         if array.dtype.kind != "f":
             raise WeightsError(f"{name} holds {array.dtype}; expected floating-point numbers")
-        if not np.isfinite(array).all():
+        if not _is_finite(array):
             raise WeightsError(f"{name} holds NaN or infinite numbers; the file is damaged")
         release(array)
+
+
+def _is_finite(array: npt.NDArray[Any]) -> bool:
+    """Piece by piece: the answer to each number takes a byte, and a softmax has a billion."""
+    flat = array.reshape(-1)
+    return all(np.isfinite(flat[i : i + (1 << 20)]).all() for i in range(0, flat.size, 1 << 20))
 
 
 def release(array: npt.NDArray[Any]) -> None:

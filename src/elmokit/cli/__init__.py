@@ -18,7 +18,7 @@ import click
 import elmokit
 from elmokit.errors import ElmoError
 
-COMMANDS = ("embed", "inspect", "convert", "bench")
+COMMANDS = ("embed", "inspect", "convert", "models", "bench")
 """Each is the function `command` of the module of that name beside this file."""
 
 
@@ -43,11 +43,14 @@ def elmo(debug: bool) -> None:
     """ELMo: contextual word vectors from characters.
 
     \b
-    elmo embed --model DIR "She went to the bank."    look at a sentence's vectors
-    elmo embed --model DIR --file text.txt --out vectors.h5
-    elmo inspect DIR                                  what a model is
-    elmo convert model.zip DIR                        from one format to another
-    elmo bench --size small                           how fast this machine is
+    elmo embed --model MODEL "She went to the bank."    look at a sentence's vectors
+    elmo embed --model MODEL --file text.txt --out vectors.h5
+    elmo inspect MODEL                                  what a model is
+    elmo convert MODEL DIR                              from one format to another
+    elmo models                                         published models, by name
+    elmo bench --size small                             how fast this machine is
+
+    MODEL is a path (a directory, one file of a model, a zip archive) or a name.
     """
 
 

@@ -35,9 +35,9 @@ def convert(
 def command(source: str, target: str, format: str | None, force: bool) -> None:
     """Convert the model IN to OUT.
 
-    IN is a directory, one file of a model, or a zip archive. OUT is a directory (our own format:
-    checksums, memory-mapped weights, settled state), or options and weights for AllenNLP and
-    bilm-tf. The numbers stay the same, bit for bit, there and back.
+    IN is a directory, one file of a model, a zip archive, or a name. OUT is a directory (our own
+    format: checksums, memory-mapped weights, settled state), or options and weights for AllenNLP
+    and bilm-tf. The numbers stay the same, bit for bit, there and back.
 
     \b
     elmo convert elmo_weights.hdf5 my-model           HDF5 to a directory of ours

@@ -31,7 +31,9 @@ def _layers(context: click.Context, parameter: click.Parameter, value: str) -> L
 
 @click.command("embed", short_help="Turn sentences into contextual word vectors.")
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
-@click.option("-m", "--model", default="builtin", show_default=True, help="Path of a model.")
+@click.option(
+    "-m", "--model", default="builtin", show_default=True, help="A model: its path or its name."
+)
 @click.option("-f", "--file", type=click.Path(), help="Read sentences from a file; - is stdin.")
 @click.option("--tokenized", is_flag=True, help="Words are separated by spaces already.")
 @click.option("--split", is_flag=True, help="Running text: find the sentences in it.")

@@ -15,9 +15,11 @@ def inspect(model: str | Path) -> dict[str, Any]:
     """All that can be said about a model without running it, ready for JSON."""
     from elmokit import formats
     from elmokit.bilm.weights import SOFTMAX
+    from elmokit.elmo import locate
 
-    found = formats.detect(model)
-    bilm = formats.read(model)
+    place = locate(model)
+    found = formats.detect(place)
+    bilm = formats.read(place)
     config = bilm.config
     return {
         "path": str(found.source.path),
@@ -51,7 +53,7 @@ def short_name(config: BiLMConfig) -> str:
 def command(model: str, as_json: bool) -> None:
     """Say what MODEL is: its format, architecture, sizes, vocabulary and checksum.
 
-    MODEL is a directory, one file of a model, or a zip archive. Reading it also checks it: every
+    MODEL is a directory, one file of a model, a zip archive, or a name. Reading it checks it: every
     array must be there, of its shape, finite, and (in our own format) have its checksum.
 
     \b
@@ -91,9 +93,10 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("vectors", f"{facts['layers']} layers of {facts['dim']}: words, {_lstms(lstm['layers'])}"),
         (
             "characters",
-            f"{cnn['characters']} of {cnn['embedding_dim']}, at most "
+            f"{cnn['characters']}{_scheme(cnn)} of {cnn['embedding_dim']}, at most "
             f"{cnn['max_characters']} a word",
         ),
+        *_known_words(facts["config"].get("words")),
         ("filters", f"width:number {filters}; {cnn['activation']}"),
         ("highways", str(cnn["highways"]) + (", then a projection" if cnn["projection"] else "")),
         (
@@ -122,3 +125,13 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _lstms(layers: int) -> str:
     return "1 LSTM" if layers == 1 else f"{layers} LSTMs"
+
+
+def _scheme(cnn: dict[str, Any]) -> str:
+    return " code points" if cnn.get("scheme") == "code_points" else ""
+
+
+def _known_words(words: dict[str, int] | None) -> list[tuple[str, str]]:
+    if words is None:
+        return []
+    return [("known words", f"{words['entries']:,} of {words['dim']}, beside their characters")]

@@ -7,7 +7,7 @@ same two methods. State is an argument and a result. Knows nothing about raw tex
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,26 @@ from elmokit.bilm.model import BiLM
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import FloatArray
 from elmokit.engine.batching import pack
+from elmokit.engine.lexicon import Lexicon
 from elmokit.engine.networks import Network
 from elmokit.engine.state import WARM_UP
 from elmokit.engine.wordcache import WordCache
-from elmokit.text.characters import BOS, EOS, PADDING, encode_words
+from elmokit.errors import InputError
 
+Compute = Callable[[list[str]], FloatArray]
+"""Words to their context-free vectors."""
 Choose = Callable[[FloatArray], FloatArray]
 """What is wanted of the layers (L+1, N, D): (…, N, D). Applied before they are copied out."""
+
+
+class Tokens(Protocol):
+    """Word vectors that were stored, such as `formats/token_cache.py` reads."""
+
+    def check(self, width: int, compute: Compute) -> None:
+        """Raise unless they are vectors of this model."""
+
+    def look_up(self, words: Sequence[str], compute: Compute) -> FloatArray:
+        """The vectors of distinct words; `compute` is called for those not stored."""
 
 
 class Runner:
@@ -32,6 +45,9 @@ class Runner:
         """The word cache holds at most `cache_bytes`."""
         self.config = bilm.config
         self._network = network
+        self._characters = bilm.characters
+        self._lexicon = Lexicon.of(bilm)
+        self._tokens: Tokens | None = None
         self._cache_bytes = cache_bytes
         self.forget_words()
 
@@ -39,6 +55,11 @@ class Runner:
     def engine(self) -> str:
         """The name of the network that runs."""
         return self._network.name
+
+    def use_tokens(self, tokens: Tokens) -> None:
+        """Take the vectors of these words as they are; refused if the model computes others."""
+        tokens.check(self.config.lstm.width, self._compute)
+        self._tokens = tokens
 
     def forget_words(self) -> None:
         """Begin a new word cache."""
@@ -52,13 +73,14 @@ class Runner:
         Row i of the state belongs to sentence i. An empty sentence has no vectors, but its marks
         are read, as in bilm-tf and AllenNLP.
         """
+        begin, end = self._characters.marks
         number: dict[str, int] = {}
         flat = [
             number.setdefault(word, len(number))
             for sentence in sentences
-            for word in (BOS, *sentence, EOS)
+            for word in (begin, *sentence, end)
         ]
-        vectors_UP = self._cache.look_up(list(number), self._word_vectors)
+        vectors_UP = self.word_vectors(list(number))
         return self._read(vectors_UP, flat, [len(s) + 2 for s in sentences], state, choose)
 
     def run_characters(
@@ -68,12 +90,14 @@ class Runner:
 
         For callers that have no strings; the word cache is not asked.
         """
-        marks_2C, _ = encode_words((BOS, EOS), self.config.char_cnn.max_characters)
+        if self._lexicon is not None:
+            raise InputError("this model also knows whole words: give it words, not characters")
+        marks_2C, _ = self._characters.encode(self._characters.marks)
         rows = [row for s in sentences for row in (marks_2C[:1], s, marks_2C[1:])]
         if not rows:
             return [], state
         ids_UC, flat = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
-        lengths_U = (ids_UC != PADDING).sum(axis=1)
+        lengths_U = (ids_UC != self._characters.padding).sum(axis=1)
         vectors_UP = self._network.word_vectors(ids_UC.astype(np.int16), lengths_U)
         lengths = [len(s) + 2 for s in sentences]
         return self._read(vectors_UP, flat.ravel().tolist(), lengths, state, choose)
@@ -108,5 +132,17 @@ class Runner:
             _, state = self.run([sentence], state, choose=lambda layers: layers[0])
         return state
 
-    def _word_vectors(self, words: list[str]) -> FloatArray:
-        return self._network.word_vectors(*encode_words(words, self.config.char_cnn.max_characters))
+    def word_vectors(self, words: list[str]) -> FloatArray:
+        """Layer 0 of distinct words, (U, P): from where they are kept, else computed."""
+        if self._tokens is not None:
+            return self._tokens.look_up(words, self._cached)
+        return self._cached(words)
+
+    def _cached(self, words: list[str]) -> FloatArray:
+        return self._cache.look_up(words, self._compute)
+
+    def _compute(self, words: list[str]) -> FloatArray:
+        vectors_UP = self._network.word_vectors(*self._characters.encode(words))
+        if self._lexicon is not None:
+            vectors_UP += self._lexicon.vectors(words)
+        return vectors_UP

@@ -8,13 +8,22 @@ from pathlib import Path
 from typing import Literal
 
 from elmokit.bilm.model import BiLM
-from elmokit.errors import FormatError, InputError
-from elmokit.formats import allennlp, native
+from elmokit.errors import InputError
+from elmokit.formats import allennlp, many_langs, native, tf_checkpoint, token_cache
 from elmokit.formats.detect import Found, detect
 
 Writable = Literal["native", "allennlp"]
 
-__all__ = ["Found", "Writable", "detect", "left_behind", "read", "write", "writes_as"]
+__all__ = [
+    "Found",
+    "Writable",
+    "detect",
+    "left_behind",
+    "read",
+    "token_cache",
+    "write",
+    "writes_as",
+]
 
 
 def read(path: str | Path) -> BiLM:
@@ -24,10 +33,9 @@ def read(path: str | Path) -> BiLM:
         return native.read(found)
     if found.kind == "allennlp":
         return allennlp.read(found)
-    raise FormatError(
-        f"{path} is a {found.title}, which this version does not read yet; "
-        "convert it to options.json + HDF5 with its own tools first"
-    )
+    if found.kind == "tf_checkpoint":
+        return tf_checkpoint.read(found.source, found.weights)
+    return many_langs.read(found.source)
 
 
 def writes_as(path: str | Path, format: str | None = None) -> Writable:

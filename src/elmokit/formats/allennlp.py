@@ -20,7 +20,7 @@ from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import DIRECTIONS, SOFTMAX, expected_shapes
 from elmokit.errors import ElmoError, FormatError, InputError
-from elmokit.formats.detect import Found
+from elmokit.formats.detect import PLAIN_NAMES, Found
 from elmokit.text.vocabulary import Vocabulary
 
 LARGEST_EXTRA = 1 << 28
@@ -205,20 +205,17 @@ def left_behind(bilm: BiLM) -> list[str]:
 
 
 def write(bilm: BiLM, path: Path) -> list[Path]:
-    """Write a pair: into a directory, or beside a given `X.hdf5`. Returns the files.
+    """Write a pair and return the files: a directory, or `X.hdf5` with `X_options.json` beside.
 
     Each file appears whole or not at all; the weights come last.
     """
-    if path.suffix.lower() in (".hdf5", ".h5"):
-        directory, weights_name = path.parent, path.name
-        prefix = weights_name.removesuffix("weights" + path.suffix)
-        prefix = prefix if prefix != weights_name else ""
-    else:
-        directory, weights_name, prefix = path, "weights.hdf5", ""
-    if path.suffix and path.is_dir() and weights_name == path.name:
-        raise InputError(f"{path} is a directory; expected a file name to write to")
-    directory.mkdir(parents=True, exist_ok=True)
     options = json.dumps(bilm.config.to_options(), indent=2, sort_keys=True) + "\n"
+    place = path if path.suffix.lower() in (".hdf5", ".h5") else path / "weights.hdf5"
+    if place.is_dir():
+        raise InputError(f"{place} is a directory; expected a file name to write to")
+    directory, weights_name = place.parent, place.name
+    prefix = "" if weights_name in PLAIN_NAMES else place.stem.removesuffix("_weights") + "_"
+    directory.mkdir(parents=True, exist_ok=True)
     files = {prefix + "options.json": options.encode()}
     if bilm.vocabulary is not None:
         files[prefix + "vocab.txt"] = bilm.vocabulary.dump()

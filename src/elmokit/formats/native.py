@@ -1,7 +1,9 @@
 """Our own directory: config.json, model.safetensors, vocab.txt, settled.safetensors, manifest.json.
 
-The manifest holds the size and SHA-256 of every other file and is written last: a directory with a
-manifest is complete. Weights are memory-mapped when they are read.
+Models whose characters are code points also have characters.json, and those that know whole words
+words.json: lists of the strings that the rows of these tables belong to. The manifest holds the
+size and SHA-256 of every other file and is written last: a directory with a manifest is complete.
+Weights are memory-mapped when they are read.
 """
 
 from __future__ import annotations
@@ -25,10 +27,11 @@ from elmokit.bilm.state import State
 from elmokit.errors import ConfigError, FormatError, InputError
 from elmokit.formats.detect import NATIVE_NAMES, Found
 from elmokit.formats.source import Source
+from elmokit.text.dictionary import Dictionary
 from elmokit.text.vocabulary import Vocabulary
 
 FORMAT, VERSION = "elmokit-bilm", 1
-CONFIG, WEIGHTS, VOCABULARY, SETTLED, MANIFEST = NATIVE_NAMES
+CONFIG, WEIGHTS, VOCABULARY, SETTLED, ALPHABET, LEXICON, MANIFEST = NATIVE_NAMES
 EXTRA = "extra/"
 """In model.safetensors, the names of arrays that came with a foreign file begin with this."""
 
@@ -56,7 +59,13 @@ def read(found: Found) -> BiLM:
         None if settled is None else State(settled["hidden"], settled["cell"]),
         None if mix is None else _mix(mix, source.describe(CONFIG)),
         {name[len(EXTRA) :]: a for name, a in tensors.items() if name.startswith(EXTRA)},
+        _dictionary(source, ALPHABET) if ALPHABET in files else None,
+        _dictionary(source, LEXICON) if LEXICON in files else None,
     )
+
+
+def _dictionary(source: Source, name: str) -> Dictionary:
+    return Dictionary.parse(source.read(name), source.describe(name))
 
 
 def _mix(data: Any, where: str) -> Mix:
@@ -68,7 +77,7 @@ def _mix(data: Any, where: str) -> Mix:
 def _json(source: Source, name: str) -> dict[str, Any]:
     try:
         data = json.loads(source.read(name))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"{source.describe(name)} is not JSON: {error}") from None
     if not isinstance(data, dict):
         raise FormatError(f"{source.describe(name)} holds no JSON object")
@@ -202,6 +211,10 @@ def _write_stage(bilm: BiLM, stage: Path) -> list[str]:
     if bilm.vocabulary is not None:
         (stage / VOCABULARY).write_bytes(bilm.vocabulary.dump())
         names.append(VOCABULARY)
+    for name, dictionary in ((ALPHABET, bilm.alphabet), (LEXICON, bilm.lexicon)):
+        if dictionary is not None:
+            (stage / name).write_bytes(dictionary.dump())
+            names.append(name)
     if bilm.settled is not None:
         save_file(
             {"hidden": bilm.settled.hidden.copy(), "cell": bilm.settled.cell.copy()},

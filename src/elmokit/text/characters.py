@@ -1,18 +1,26 @@
-"""Words to the bytes that a biLM reads, in the scheme that all published ELMo models share.
+"""Words to the characters that a biLM reads, in one of two schemes.
 
-A word is its UTF-8 bytes between two marks: `[258, bytes…, 259]`, cut to the model's maximum
-length, then filled with 260. The sentence marks `<S>` and `</S>` are `[258, 256, 259]` and
-`[258, 257, 259]`. Knows nothing about weights or vocabularies.
+*Bytes*, of bilm-tf and AllenNLP: a word is its UTF-8 bytes between two marks, `[258, bytes…, 259]`,
+cut to the model's maximum length, then filled with 260. The sentence marks `<S>` and `</S>` are
+`[258, 256, 259]` and `[258, 257, 259]`.
 
+*Code points*, of ELMoForManyLangs: the same, but every character is a Unicode code point that the
+model's own alphabet numbers, and so are the marks, which have names there.
+
+Knows nothing about weights or vocabularies.
 Shape letters: U words, C characters, B sentences, T words of the longest sentence.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from elmokit.text.dictionary import Dictionary
 
 BEGIN_SENTENCE, END_SENTENCE = 256, 257
 BEGIN_WORD, END_WORD = 258, 259
@@ -23,31 +31,113 @@ BYTE_CHARACTERS = 261
 BOS, EOS = "<S>", "</S>"
 """The sentence marks as words. Typed in a text they mean the marks, as in bilm-tf and AllenNLP."""
 
+NAMED_BOS, NAMED_EOS, NAMED_UNKNOWN = "<bos>", "<eos>", "<oov>"
+ALPHABET_MARKS = (NAMED_BOS, NAMED_EOS, "<bow>", "<eow>", NAMED_UNKNOWN, "<pad>")
+"""The entries of a code-point alphabet that are no characters."""
 
-def encode_words(
-    words: Sequence[str], max_characters: int = 50
-) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]:
-    """Words to character ids (U, C), and how many of each row are not padding (U,)."""
+Ids = tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]
+"""Character ids (U, C), and how many of each row are not padding (U,)."""
+
+
+class Characters(Protocol):
+    """A scheme, ready for one model."""
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        """The words that begin and end a sentence."""
+
+    @property
+    def padding(self) -> int:
+        """The id behind the end of a word."""
+
+    def encode(self, words: Sequence[str]) -> Ids:
+        """Words to character ids, and how many of each row are not padding."""
+
+
+class Bytes:
+    """UTF-8 bytes."""
+
+    marks = (BOS, EOS)
+    padding = PADDING
+
+    def __init__(self, max_characters: int) -> None:
+        """A word has at most so many characters, its two marks included."""
+        self._max_characters = max_characters
+
+    def encode(self, words: Sequence[str]) -> Ids:
+        """See `encode_words`."""
+        return encode_words(words, self._max_characters)
+
+
+class CodePoints:
+    """Unicode code points, numbered by an alphabet; those it lacks are all the same one."""
+
+    marks = (NAMED_BOS, NAMED_EOS)
+
+    def __init__(self, alphabet: Dictionary, max_characters: int) -> None:
+        """The alphabet has all of `ALPHABET_MARKS`."""
+        bos, eos, bow, eow, unknown, self.padding = (alphabet.find(m) for m in ALPHABET_MARKS)
+        self._marks = {NAMED_BOS: bos, NAMED_EOS: eos}
+        # ELMoForManyLangs begins a word with the character it calls the end of a word, and ends it
+        # with the beginning. Its models were trained so.
+        self._begin, self._end = eow, bow
+        self._max_characters = max_characters
+        self._id_of = np.full(sys.maxunicode + 1, unknown, np.int16)
+        for i, entry in enumerate(alphabet):
+            if len(entry) == 1:
+                self._id_of[ord(entry)] = i
+
+    def encode(self, words: Sequence[str]) -> Ids:
+        """Words to character ids, and how many of each row are not padding."""
+        room = self._max_characters - 2
+        # A sentence mark is one character; which one is said below.
+        pieces = ["?" if word in self._marks else word[:room] for word in words]
+        points = "".join(pieces).encode("utf-32-le", "surrogatepass")
+        flat = self._id_of[np.frombuffer(points, "<u4")]
+        ids_UC, lengths_U = _lay_out(
+            flat, list(map(len, pieces)), self._max_characters, self._begin, self._end, self.padding
+        )
+        for row, word in enumerate(words):
+            if word in self._marks:
+                ids_UC[row, 1] = self._marks[word]
+        return ids_UC, lengths_U
+
+
+def encode_words(words: Sequence[str], max_characters: int = 50) -> Ids:
+    """Words to byte ids (U, C), and how many of each row are not padding (U,)."""
     room = max_characters - 2  # the two marks of a word
     # "ignore" drops lone surrogates, which have no UTF-8 form, as the original code does.
     pieces = [word.encode("utf-8", "ignore")[:room] for word in words]
     sentence_marks = [row for row, word in enumerate(words) if word in (BOS, EOS)]
     for row in sentence_marks:
         pieces[row] = b"?"  # one character; which one is said below, for it is no byte
-
-    # One flat buffer of all bytes, scattered to its rows at once.
     flat = np.frombuffer(b"".join(pieces), np.uint8)
-    counts_U = np.fromiter(map(len, pieces), np.int64, len(pieces))
-    every_U = np.arange(len(pieces))
+    ids_UC, lengths_U = _lay_out(
+        flat, list(map(len, pieces)), max_characters, BEGIN_WORD, END_WORD, PADDING
+    )
+    for row in sentence_marks:
+        ids_UC[row, 1] = BEGIN_SENTENCE if words[row] == BOS else END_SENTENCE
+    return ids_UC, lengths_U
+
+
+def _lay_out(
+    flat: npt.NDArray[np.integer],
+    counts: list[int],
+    max_characters: int,
+    begin: int,
+    end: int,
+    padding: int,
+) -> Ids:
+    """The characters of all words, one word after another, scattered to their rows at once."""
+    counts_U = np.array(counts, np.int64)
+    every_U = np.arange(len(counts))
     rows = np.repeat(every_U, counts_U)
     columns = np.arange(len(flat)) - np.repeat(np.cumsum(counts_U) - counts_U, counts_U) + 1
 
-    ids_UC = np.full((len(pieces), max_characters), PADDING, dtype=np.int16)
+    ids_UC = np.full((len(counts), max_characters), padding, dtype=np.int16)
     ids_UC[rows, columns] = flat
-    ids_UC[:, 0] = BEGIN_WORD
-    ids_UC[every_U, counts_U + 1] = END_WORD
-    for row in sentence_marks:
-        ids_UC[row, 1] = BEGIN_SENTENCE if words[row] == BOS else END_SENTENCE
+    ids_UC[:, 0] = begin
+    ids_UC[every_U, counts_U + 1] = end
     return ids_UC, counts_U + 2
 
 

@@ -1,0 +1,209 @@
+"""AllenNLP's `Elmo`, `ScalarMix` and `ElmoTokenEmbedder`: the modules that task models use."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmokit.compat.allennlp.bilm import _ElmoBiLm
+from elmokit.compat.allennlp.files import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, Place
+from elmokit.errors import ConfigError, InputError
+from elmokit.text.characters import encode_sentences
+
+logger = logging.getLogger(__name__)
+
+
+def batch_to_ids(batch: Sequence[Sequence[str]], max_characters: int = 50) -> Tensor:
+    """Tokenised sentences to character ids (B, T, 50), 0 where there is no word.
+
+    `max_characters` is ours, for models whose words have another length.
+    """
+    return torch.from_numpy(encode_sentences(batch, max_characters))
+
+
+class ScalarMix(torch.nn.Module):
+    """AllenNLP's mix: gamma · Σ softmax(s)_j · tensor_j.
+
+    With `do_layer_norm` every tensor is first brought to mean 0 and variance 1 over *all* words of
+    the batch together, so that a word's vector depends on its batch mates. `elmokit.nn.Mix` has a
+    LayerNorm that does not.
+    """
+
+    def __init__(
+        self,
+        mixture_size: int,
+        do_layer_norm: bool = False,
+        initial_scalar_parameters: Sequence[float] | None = None,
+        trainable: bool = True,
+    ) -> None:
+        """See AllenNLP."""
+        super().__init__()
+        start = initial_scalar_parameters
+        if start is None:
+            start = [0.0] * mixture_size
+        if len(start) != mixture_size:
+            raise ConfigError(
+                f"scalar_mix_parameters has {len(start)} numbers; "
+                f"this biLM has {mixture_size} layers"
+            )
+        self.mixture_size = mixture_size
+        self.do_layer_norm = do_layer_norm
+        self.scalar_parameters = torch.nn.ParameterList(
+            torch.nn.Parameter(torch.tensor([float(s)]), requires_grad=trainable) for s in start
+        )
+        self.gamma = torch.nn.Parameter(torch.tensor([1.0]), requires_grad=trainable)
+
+    def forward(self, tensors: Sequence[Tensor], mask: Tensor | None = None) -> Tensor:
+        """Mix tensors (B, T, D); the mask (B, T) is needed with `do_layer_norm`."""
+        if len(tensors) != self.mixture_size:
+            raise InputError(
+                f"{len(tensors)} tensors came in; this mix was made for {self.mixture_size}"
+            )
+        shares = torch.cat(list(self.scalar_parameters)).softmax(dim=0)
+        if self.do_layer_norm:
+            if mask is None:
+                raise InputError("do_layer_norm needs the mask")
+            tensors = [_normalized(tensor, mask) for tensor in tensors]
+        mixed: Tensor = self.gamma * sum(s * t for s, t in zip(shares, tensors, strict=True))
+        return mixed
+
+
+def _normalized(tensor: Tensor, mask: Tensor) -> Tensor:
+    there = mask.unsqueeze(-1)
+    count = mask.sum() * tensor.shape[-1]
+    mean = (tensor * there).sum() / count
+    variance = (((tensor * there - mean) * there) ** 2).sum() / count
+    tiny = 1e-4 if variance.dtype == torch.half else 1e-13
+    return (tensor - mean) / (variance + tiny).sqrt()
+
+
+class Elmo(torch.nn.Module):
+    """AllenNLP's `Elmo`: character ids in, `num_output_representations` mixes of the layers out."""
+
+    def __init__(
+        self,
+        options_file: Place | None,
+        weight_file: Place | None,
+        num_output_representations: int,
+        requires_grad: bool = False,
+        do_layer_norm: bool = False,
+        dropout: float = 0.5,
+        vocab_to_cache: list[str] | None = None,
+        keep_sentence_boundaries: bool = False,
+        scalar_mix_parameters: list[float] | None = None,
+        module: torch.nn.Module | None = None,
+    ) -> None:
+        """AllenNLP's arguments.
+
+        With `weight_file=None`, `options_file` may name any model that `elmokit.Elmo.load` takes.
+        """
+        super().__init__()
+        if module is not None:
+            if options_file is not None or weight_file is not None:
+                raise ConfigError("give options_file and weight_file, or module, not both")
+            self._elmo_lstm: Any = module
+        elif options_file is None:
+            raise ConfigError("options_file is None; expected the path of an options.json")
+        else:
+            self._elmo_lstm = _ElmoBiLm(options_file, weight_file, requires_grad, vocab_to_cache)
+        self._has_cached_vocab = vocab_to_cache is not None
+        self._keep_sentence_boundaries = keep_sentence_boundaries
+        self._dropout = torch.nn.Dropout(p=dropout)
+        self._scalar_mixes = []
+        for k in range(num_output_representations):
+            mix = ScalarMix(
+                self._elmo_lstm.num_layers,
+                do_layer_norm=do_layer_norm,
+                initial_scalar_parameters=scalar_mix_parameters,
+                trainable=scalar_mix_parameters is None,
+            )
+            self.add_module(f"scalar_mix_{k}", mix)
+            self._scalar_mixes.append(mix)
+
+    def get_output_dim(self) -> int:
+        """D."""
+        return int(self._elmo_lstm.get_output_dim())
+
+    def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
+        """Embed a batch.
+
+        Args:
+            inputs: character ids (…, T, C) of `batch_to_ids`.
+            word_inputs: with `vocab_to_cache`, word ids (…, T) into it.
+
+        Returns:
+            `elmo_representations`: a list of (…, T, D), one for each mix; `mask`: (…, T), true
+            where there is a word. T + 2 with `keep_sentence_boundaries`.
+        """
+        if word_inputs is not None and not self._has_cached_vocab:
+            logger.warning("word inputs were passed to ELMo, but it has no cached vocabulary")
+            word_inputs = None
+        before = inputs.shape[:-2] if word_inputs is None else word_inputs.shape[:-1]
+        output = self._elmo_lstm(
+            inputs.reshape(-1, *inputs.shape[-2:]),
+            None if word_inputs is None else word_inputs.reshape(-1, word_inputs.shape[-1]),
+        )
+        mask = output["mask"]
+        representations = []
+        for k in range(len(self._scalar_mixes)):
+            mixed = getattr(self, f"scalar_mix_{k}")(output["activations"], mask)
+            if not self._keep_sentence_boundaries:
+                mixed = without_marks(mixed, mask)
+            dropped = self._dropout(mixed)
+            representations.append(dropped.reshape(*before, *dropped.shape[1:]))
+        if not self._keep_sentence_boundaries:
+            mask = mask[:, 2:]
+        return {
+            "elmo_representations": representations,
+            "mask": mask.reshape(*before, mask.shape[-1]),
+        }
+
+
+def without_marks(tensor: Tensor, mask: Tensor) -> Tensor:
+    """(B, T+2, D) to (B, T, D): words move one to the left, zero where there is none."""
+    return tensor[:, 1:-1].masked_fill(~mask[:, 2:, None], 0.0)
+
+
+class ElmoTokenEmbedder(torch.nn.Module):
+    """AllenNLP's `ElmoTokenEmbedder`: one mix, perhaps projected."""
+
+    def __init__(
+        self,
+        options_file: Place = DEFAULT_OPTIONS_FILE,
+        weight_file: Place | None = DEFAULT_WEIGHT_FILE,
+        do_layer_norm: bool = False,
+        dropout: float = 0.5,
+        requires_grad: bool = False,
+        projection_dim: int | None = None,
+        vocab_to_cache: list[str] | None = None,
+        scalar_mix_parameters: list[float] | None = None,
+    ) -> None:
+        """AllenNLP's arguments; see `Elmo`."""
+        super().__init__()
+        self._elmo = Elmo(
+            options_file,
+            weight_file,
+            1,
+            do_layer_norm=do_layer_norm,
+            dropout=dropout,
+            requires_grad=requires_grad,
+            vocab_to_cache=vocab_to_cache,
+            scalar_mix_parameters=scalar_mix_parameters,
+        )
+        self.output_dim = projection_dim or self._elmo.get_output_dim()
+        self._projection: torch.nn.Linear | None = None
+        if projection_dim:
+            self._projection = torch.nn.Linear(self._elmo.get_output_dim(), projection_dim)
+
+    def get_output_dim(self) -> int:
+        """The size of a vector."""
+        return self.output_dim
+
+    def forward(self, elmo_tokens: Tensor, word_inputs: Tensor | None = None) -> Tensor:
+        """Character ids (…, T, C) to vectors (…, T, output_dim)."""
+        vectors: Tensor = self._elmo(elmo_tokens, word_inputs)["elmo_representations"][0]
+        return vectors if self._projection is None else self._projection(vectors)

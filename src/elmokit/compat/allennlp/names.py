@@ -1,0 +1,108 @@
+"""The weights of a biLM as AllenNLP's module has them: its names, its layouts, both ways.
+
+The names are those of AllenNLP's state dict below the biLM (`_elmo_lstm.` in an `Elmo`). Where ours
+multiplies x · W, PyTorch multiplies W · x; the gates are in the order i, f, j, o, with the 1.0 of
+the forget gate in the bias; highways are one matrix of transform and minus carry; the table of
+characters begins with a row for the mask. `from_theirs` is differentiable, so that gradients reach
+parameters that are held in this form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from elmokit.bilm.config import BiLMConfig
+from elmokit.bilm.weights import DIRECTIONS
+from elmokit.engine.reference import FORGET_BIAS
+
+CHARACTERS = "_token_embedder._char_embedding_weights"
+
+
+def to_theirs(config: BiLMConfig, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Canonical weights to AllenNLP's, by AllenNLP's names."""
+    cnn, lstm = config.char_cnn, config.lstm
+    table_CE = ours["characters.embedding"]
+    theirs = {CHARACTERS: torch.cat([table_CE.new_zeros(1, table_CE.shape[1]), table_CE])}
+    for i in range(len(cnn.filters)):
+        name, our = _convolution(i)
+        theirs[f"{name}.weight"] = ours[f"{our}.weight"].permute(2, 1, 0)
+        theirs[f"{name}.bias"] = ours[f"{our}.bias"]
+    for k in range(cnn.highways):
+        name, our = _highway(k)
+        for part in ("weight", "bias"):
+            transform, carry = (ours[f"{our}.{gate}.{part}"] for gate in ("transform", "carry"))
+            if part == "weight":
+                transform, carry = transform.T, carry.T
+            theirs[f"{name}.{part}"] = torch.cat([transform, -carry])
+    if cnn.projection:
+        theirs["_token_embedder._projection.weight"] = ours["characters.projection.weight"].T
+        theirs["_token_embedder._projection.bias"] = ours["characters.projection.bias"]
+    for direction in DIRECTIONS:
+        for layer in range(lstm.layers):
+            name, our = _cell(direction, layer)
+            theirs[f"{name}.input_linearity.weight"] = _swap(ours[f"{our}.input.weight"]).T
+            theirs[f"{name}.state_linearity.weight"] = _swap(ours[f"{our}.recurrent.weight"]).T
+            theirs[f"{name}.state_linearity.bias"] = _swap(
+                _forget(ours[f"{our}.bias"], FORGET_BIAS)
+            )
+            if lstm.projection:
+                theirs[f"{name}.state_projection.weight"] = ours[f"{our}.projection.weight"].T
+    return {name: tensor.contiguous() for name, tensor in theirs.items()}
+
+
+def from_theirs(config: BiLMConfig, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """AllenNLP's weights to canonical ones. The row of the mask is left out: no word has it."""
+    cnn, lstm = config.char_cnn, config.lstm
+    ours = {"characters.embedding": theirs[CHARACTERS][1:]}
+    for i in range(len(cnn.filters)):
+        name, our = _convolution(i)
+        ours[f"{our}.weight"] = theirs[f"{name}.weight"].permute(2, 1, 0)
+        ours[f"{our}.bias"] = theirs[f"{name}.bias"]
+    for k in range(cnn.highways):
+        name, our = _highway(k)
+        for part in ("weight", "bias"):
+            transform, carry = theirs[f"{name}.{part}"].chunk(2)
+            matrix = part == "weight"
+            ours[f"{our}.transform.{part}"] = transform.T if matrix else transform
+            ours[f"{our}.carry.{part}"] = -carry.T if matrix else -carry
+    if cnn.projection:
+        ours["characters.projection.weight"] = theirs["_token_embedder._projection.weight"].T
+        ours["characters.projection.bias"] = theirs["_token_embedder._projection.bias"]
+    for direction in DIRECTIONS:
+        for layer in range(lstm.layers):
+            name, our = _cell(direction, layer)
+            ours[f"{our}.input.weight"] = _swap(theirs[f"{name}.input_linearity.weight"].T)
+            ours[f"{our}.recurrent.weight"] = _swap(theirs[f"{name}.state_linearity.weight"].T)
+            ours[f"{our}.bias"] = _forget(
+                _swap(theirs[f"{name}.state_linearity.bias"]), -FORGET_BIAS
+            )
+            if lstm.projection:
+                ours[f"{our}.projection.weight"] = theirs[f"{name}.state_projection.weight"].T
+    return ours
+
+
+def _convolution(i: int) -> tuple[str, str]:
+    return f"_token_embedder.char_conv_{i}", f"characters.convolution.{i}"
+
+
+def _highway(k: int) -> tuple[str, str]:
+    return f"_token_embedder._highways._layers.{k}", f"characters.highway.{k}"
+
+
+def _cell(direction: str, layer: int) -> tuple[str, str]:
+    return f"_elmo_lstm.{direction}_layer_{layer}", f"{direction}.{layer}"
+
+
+def _swap(gates: Tensor) -> Tensor:
+    """i, j, f, o to i, f, j, o along the last axis, or back: the middle two change places."""
+    i, second, third, o = gates.chunk(4, dim=-1)
+    return torch.cat([i, third, second, o], dim=-1)
+
+
+def _forget(bias_G: Tensor, more: float) -> Tensor:
+    """Something more on the forget gate, in our order i, j, f, o."""
+    i, j, f, o = bias_G.chunk(4)
+    return torch.cat([i, j, f + more, o])
