@@ -47,7 +47,8 @@ SCENARIOS = {
 MORE = {
     "load": ("load, s", ".2f"),
     "memory": ("peak memory, MB", ",.0f"),
-    "difference": ("largest difference from a peer", ".1e"),
+    "difference": ("largest difference from the first peer", ".1e"),
+    "cosine": ("mean cosine with it, top layer", ".5f"),
 }
 
 
@@ -169,7 +170,7 @@ def compare(
     results: dict[str, Any],
     folder: Path,
 ) -> None:
-    """The largest difference of each system from the first peer, from a zero state."""
+    """How far each system is from the first peer, from a zero state."""
     batch = [s for s in sentences if all(word.isascii() for word in s)][:8]
     vectors = {}
     for name, peer in peers.items():
@@ -178,7 +179,10 @@ def compare(
         vectors[name] = np.load(out)["vectors"]
     base = next((name for name in peers if name not in OURS), next(iter(peers)))
     for name in peers:
-        results[name]["difference"] = float(np.abs(vectors[name] - vectors[base]).max())
+        ours, theirs = vectors[name], vectors[base]
+        results[name]["difference"] = float(np.abs(ours - theirs).max())
+        lengths = np.linalg.norm(ours, axis=-1) * np.linalg.norm(theirs, axis=-1)
+        results[name]["cosine"] = float(((ours * theirs).sum(axis=-1) / lengths)[-1].mean())
 
 
 # -- what is read, and what is shown -------------------------------------------------------------

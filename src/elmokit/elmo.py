@@ -10,7 +10,6 @@ and `formats/` (files).
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -99,7 +98,9 @@ class Elmo:
         place = locate(model, local_files_only=local_files_only)
         elmo = cls(formats.read(place), state=state, dtype=dtype, threads=threads)
         if token_cache is not None:
-            elmo._runner.use_tokens(formats.token_cache.read(token_cache))
+            from elmokit.formats.token_cache import read
+
+            elmo._runner.use_tokens(read(token_cache))
         return elmo
 
     from_pretrained = load
@@ -118,14 +119,18 @@ class Elmo:
 
     def save_token_cache(self, path: str | Path, words: Iterable[str]) -> list[Path]:
         """Save the context-free vectors of these words as bilm-tf does; returns the files."""
-        listed = formats.token_cache.with_marks(list(words))
-        return formats.token_cache.write(path, listed, self._runner.word_vectors(listed))
+        from elmokit.formats.token_cache import with_marks, write
+
+        listed = with_marks(list(words))
+        return write(path, listed, self._runner.word_vectors(listed))
 
     def push_to_hub(self, repo_id: str, **how: Any) -> str:
         """Save to the Hugging Face hub with a model card; returns the page's address.
 
         `how` is passed on to `elmokit.fetch.push_to_hub`: private, token, language, license, ….
         """
+        import tempfile
+
         from elmokit.fetch import push_to_hub
 
         with tempfile.TemporaryDirectory() as stage:

@@ -1,8 +1,8 @@
 // Products of activation rows with packed panels: the register tiles where nearly all time goes.
 //
 // `multiply` computes tiles of a few rows by one panel and hands each finished row to a function
-// that does the rest (bias, gates, …) while it is in the cache. Every sum runs over k in order in
-// its own lane, so a row's result does not depend on the rows beside it. Knows nothing about what
+// that does the rest (bias, gates, …) while it is in the cache. Every sum runs over k in order,
+// piece by piece, in its own lane, so a row's result does not depend on the rows beside it. Knows nothing about what
 // the products mean.
 //
 // Templates over an instruction set's `Vector` (vector_*.h), so that each instance carries the
@@ -29,41 +29,52 @@ struct Ahead {
     std::ptrdiff_t step;
 };
 
+/// Products that are summed one after another; longer sums are made of such pieces, in order. One
+/// chain of thousands would lose a digit, and the pieces do not depend on the rows any more than k
+/// does.
+constexpr int kPiece = 256;
+
 /// float32: tile[r][column] = sum over k of a[r][k] * w[k][column].
 template <class V, int R, bool Stream>
 void tile_products(const float* a, std::ptrdiff_t stride, const float* w, int depth, Ahead ahead,
                    float* tile) {
-    typename V::F sums[R][kPanelVectors];
+    for (int begin = 0; begin < depth; begin += kPiece) {
+        const int end = depth - begin < kPiece ? depth : begin + kPiece;
+        typename V::F sums[R][kPanelVectors];
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
+        for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < kPanelVectors; ++v) sums[r][v] = V::set(0.0f);
+            for (int v = 0; v < kPanelVectors; ++v) sums[r][v] = V::set(0.0f);
 
-    for (int k = 0; k < depth; ++k, w += panel_width<V>) {
-        if constexpr (Stream) {
-            constexpr int bytes = panel_width<V> * sizeof(float);
+        for (int k = begin; k < end; ++k, w += panel_width<V>) {
+            if constexpr (Stream) {
+                constexpr int bytes = panel_width<V> * sizeof(float);
 #pragma GCC unroll 4
-            for (int line = 0; line < bytes; line += kCacheLine)
-                V::prefetch(reinterpret_cast<const char*>(w) + kStreamDistance + line);
-        } else {
-            V::prefetch(ahead.start + k * ahead.step);
+                for (int line = 0; line < bytes; line += kCacheLine)
+                    V::prefetch(reinterpret_cast<const char*>(w) + kStreamDistance + line);
+            } else {
+                V::prefetch(ahead.start + k * ahead.step);
+            }
+            typename V::F weights[kPanelVectors];
+#pragma GCC unroll 4
+            for (int v = 0; v < kPanelVectors; ++v) weights[v] = V::load(w + v * V::lanes);
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) {
+                const typename V::F activation = V::set(a[r * stride + k]);
+#pragma GCC unroll 4
+                for (int v = 0; v < kPanelVectors; ++v)
+                    sums[r][v] = V::fma(activation, weights[v], sums[r][v]);
+            }
         }
-        typename V::F weights[kPanelVectors];
-#pragma GCC unroll 4
-        for (int v = 0; v < kPanelVectors; ++v) weights[v] = V::load(w + v * V::lanes);
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
-            const typename V::F activation = V::set(a[r * stride + k]);
 #pragma GCC unroll 4
-            for (int v = 0; v < kPanelVectors; ++v)
-                sums[r][v] = V::fma(activation, weights[v], sums[r][v]);
+            for (int v = 0; v < kPanelVectors; ++v) {
+                float* there = tile + r * panel_width<V> + v * V::lanes;
+                V::store(there, begin == 0 ? sums[r][v] : V::add(V::load(there), sums[r][v]));
+            }
         }
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-        for (int v = 0; v < kPanelVectors; ++v)
-            V::store(tile + r * panel_width<V> + v * V::lanes, sums[r][v]);
 }
 
 /// int8: the same in whole numbers, exact; then scaled back to floats.

@@ -18,8 +18,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.conftest import small_config
 
 from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN
+from elmokit.bilm.random import random_bilm
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import FloatArray, Weights, expected_shapes
 from elmokit.engine import native
@@ -549,3 +551,19 @@ def test_a_packing_or_state_of_another_batch() -> None:
         network.contextualize(words_NP, pack([4, 2]), State.zeros(ODD, 2))
     with pytest.raises(ValueError, match="too few rows"):
         network.contextualize(words_NP, pack([4, 3]), State.zeros(ODD, 1))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_long_sums_keep_their_digits(isa: str) -> None:
+    """A projection of thousands of cells, against the same sum in float64."""
+    config = small_config(cells=4096, width=16, layers=1, skip=False, projection_clip=None)
+    source = np.random.default_rng(0)
+    weights = {n: np.zeros_like(a) for n, a in random_bilm(config).weights.items()}
+    for side in ("forward", "backward"):
+        weights[f"{side}.0.bias"] += 20  # all gates open: every cell says tanh(1)
+        weights[f"{side}.0.projection.weight"] += source.uniform(0.5, 1.5, (4096, 16))
+    words = np.zeros((1, 16), np.float32)
+    network = Native(config, weights, 1, isa=isa)
+    layers, _ = network.contextualize(words, pack([1]), State.zeros(config))
+    expected = np.tanh(1) * weights["forward.0.projection.weight"].astype(np.float64).sum(axis=0)
+    assert np.abs(layers[1, 0, :16] / expected - 1).max() < 3e-7

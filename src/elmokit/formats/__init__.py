@@ -1,15 +1,15 @@
-"""Files to a biLM and back, one file a format. Nothing here touches a network."""
+"""Files to a biLM and back, one file a format. Nothing here touches a network.
+
+A format is imported when a file of it is read: a start should cost what it uses.
+"""
 
 from __future__ import annotations
 
-import tempfile
-import zipfile
 from pathlib import Path
 from typing import Literal
 
 from elmokit.bilm.model import BiLM
 from elmokit.errors import InputError
-from elmokit.formats import allennlp, many_langs, native, tf_checkpoint, token_cache
 from elmokit.formats.detect import Found, detect
 
 Writable = Literal["native", "allennlp"]
@@ -20,7 +20,6 @@ __all__ = [
     "detect",
     "left_behind",
     "read",
-    "token_cache",
     "write",
     "writes_as",
 ]
@@ -30,11 +29,19 @@ def read(path: str | Path) -> BiLM:
     """Read a model: a directory, one file of it, or a zip archive, of any format we know."""
     found = detect(path)
     if found.kind == "native":
+        from elmokit.formats import native
+
         return native.read(found)
     if found.kind == "allennlp":
+        from elmokit.formats import allennlp
+
         return allennlp.read(found)
     if found.kind == "tf_checkpoint":
+        from elmokit.formats import tf_checkpoint
+
         return tf_checkpoint.read(found.source, found.weights)
+    from elmokit.formats import many_langs
+
     return many_langs.read(found.source)
 
 
@@ -49,10 +56,15 @@ def writes_as(path: str | Path, format: str | None = None) -> Writable:
 
 def write(bilm: BiLM, path: str | Path, format: str | None = None) -> list[Path]:
     """Write a model and return the files: a directory, or `X.hdf5` with its options, or `X.zip`."""
+    from elmokit.formats import allennlp, native
+
     place = Path(path).expanduser()
     write_files = native.write if writes_as(place, format) == "native" else allennlp.write
     if place.suffix.lower() != ".zip":
         return write_files(bilm, place)
+    import tempfile
+    import zipfile
+
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".writing-", dir=place.parent) as stage:
         packed = Path(stage) / place.name
@@ -65,4 +77,8 @@ def write(bilm: BiLM, path: str | Path, format: str | None = None) -> list[Path]
 
 def left_behind(bilm: BiLM, path: str | Path, format: str | None = None) -> list[str]:
     """What of a model the chosen format cannot hold."""
-    return allennlp.left_behind(bilm) if writes_as(path, format) == "allennlp" else []
+    if writes_as(path, format) == "native":
+        return []
+    from elmokit.formats import allennlp
+
+    return allennlp.left_behind(bilm)
