@@ -168,17 +168,6 @@ def test_what_the_model_is() -> None:
     assert bilm.parameters == sum(array.size for array in bilm.weights.values())
 
 
-def test_whole_words_need_words(tmp_path: Path) -> None:
-    from elmokit.bilm.state import State
-    from elmokit.engine.networks import choose_network
-    from elmokit.engine.runner import Runner
-
-    bilm = formats.read(FOLDER / "models" / "plain" / "native")
-    runner = Runner(bilm, choose_network(bilm, "float32", 1), 0)
-    with pytest.raises(InputError, match="give it words, not characters"):
-        runner.run_characters([], State.zeros(bilm.config, 0), lambda layers: layers)
-
-
 # -- the files around the weights ------------------------------------------------------------------
 
 

@@ -49,6 +49,7 @@ class Mix:
         """Mix over the first axis: (L+1, …) to (…)."""
         shares = np.array([self.gamma * share for share in self.weights], np.float32)
         mixed: FloatArray = shares[0] * layers[0]
+        product = np.empty_like(mixed)
         for share, layer in zip(shares[1:], layers[1:], strict=True):
-            mixed += share * layer
+            mixed += np.multiply(layer, share, out=product)
         return mixed

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
 
-BATCH_WORDS = 4096
+BATCH_WORDS = 2048
 """Words in a batch: enough to keep the matrix products busy, few enough to bound the memory."""
 
 

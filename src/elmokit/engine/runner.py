@@ -7,10 +7,9 @@ same two methods. State is an argument and a result. Knows nothing about raw tex
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.state import State
@@ -20,7 +19,6 @@ from elmokit.engine.lexicon import Lexicon
 from elmokit.engine.networks import Network
 from elmokit.engine.state import WARM_UP
 from elmokit.engine.wordcache import WordCache
-from elmokit.errors import InputError
 
 Compute = Callable[[list[str]], FloatArray]
 """Words to their context-free vectors."""
@@ -73,6 +71,8 @@ class Runner:
         Row i of the state belongs to sentence i. An empty sentence has no vectors, but its marks
         are read, as in bilm-tf and AllenNLP.
         """
+        if not sentences:
+            return [], state
         begin, end = self._characters.marks
         number: dict[str, int] = {}
         flat = [
@@ -81,47 +81,15 @@ class Runner:
             for word in (begin, *sentence, end)
         ]
         vectors_UP = self.word_vectors(list(number))
-        return self._read(vectors_UP, flat, [len(s) + 2 for s in sentences], state, choose)
-
-    def run_characters(
-        self, sentences: Sequence[npt.NDArray[np.integer[Any]]], state: State, choose: Choose
-    ) -> tuple[list[FloatArray], State]:
-        """Like `run`, for sentences whose words are character ids already: (T, C) each, unshifted.
-
-        For callers that have no strings; the word cache is not asked.
-        """
-        if self._lexicon is not None:
-            raise InputError("this model also knows whole words: give it words, not characters")
-        marks_2C, _ = self._characters.encode(self._characters.marks)
-        rows = [row for s in sentences for row in (marks_2C[:1], s, marks_2C[1:])]
-        if not rows:
-            return [], state
-        ids_UC, flat = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
-        lengths_U = (ids_UC != self._characters.padding).sum(axis=1)
-        vectors_UP = self._network.word_vectors(ids_UC.astype(np.int16), lengths_U)
-        lengths = [len(s) + 2 for s in sentences]
-        return self._read(vectors_UP, flat.ravel().tolist(), lengths, state, choose)
-
-    def _read(
-        self,
-        vectors_UP: FloatArray,
-        flat: list[int],
-        lengths: list[int],
-        state: State,
-        choose: Choose,
-    ) -> tuple[list[FloatArray], State]:
-        """Sentences, marks included, whose words are rows of `vectors_UP`, one after another."""
-        if not lengths:
-            return [], state
+        lengths = [len(sentence) + 2 for sentence in sentences]
         packing = pack(lengths)
         words_NP = vectors_UP[np.array(flat)[packing.source]]
         rows = packing.order.tolist()
         layers_LND, after = self._network.contextualize(words_NP, packing, state.select(rows))
         chosen = packing.unpack(choose(layers_LND))
-        ends = np.cumsum(lengths).tolist()
         results = [
-            chosen[..., end - length + 1 : end - 1, :].copy()  # without the sentence marks
-            for length, end in zip(lengths, ends, strict=True)
+            chosen[..., stop - length + 1 : stop - 1, :].copy()  # without the sentence marks
+            for length, stop in zip(lengths, np.cumsum(lengths).tolist(), strict=True)
         ]
         return results, state.replace(rows, after)
 

@@ -21,6 +21,7 @@ from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import DIRECTIONS, SOFTMAX, expected_shapes
 from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.formats.detect import PLAIN_NAMES, Found
+from elmokit.formats.hdf5 import check_inside, numbers
 from elmokit.text.vocabulary import Vocabulary
 
 LARGEST_EXTRA = 1 << 28
@@ -72,7 +73,7 @@ def _cell(side: int, layer: int) -> str:
 
 def read(found: Found) -> BiLM:
     """Read a pair."""
-    options = read_options(found)
+    options = found.source.read_json(found.options)
     source = found.source
     file = source.describe(found.weights)
     import h5py
@@ -98,18 +99,6 @@ def read(found: Found) -> BiLM:
     return BiLM(config, weights, vocabulary, extra=extra)
 
 
-def read_options(found: Found) -> dict[str, Any]:
-    """The content of options.json."""
-    where = found.source.describe(found.options)
-    try:
-        options = json.loads(found.source.read(found.options))
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{where} is not JSON: {error}") from None
-    if not isinstance(options, dict):
-        raise FormatError(f"{where} holds {type(options).__name__}; expected a JSON object")
-    return options
-
-
 def _datasets(hdf5: Any, file: str) -> dict[str, Any]:
     """All datasets by path. Links to other files are not followed, nor data kept in them read."""
     import h5py
@@ -119,8 +108,7 @@ def _datasets(hdf5: Any, file: str) -> dict[str, Any]:
     def visit(name: str, item: Any) -> None:
         if not isinstance(item, h5py.Dataset):
             return
-        if item.external is not None or item.is_virtual:
-            raise FormatError(f"{file}: {name} keeps its numbers in another file; refused")
+        check_inside(item, file, name)
         datasets[name] = item
 
     hdf5.visititems(visit)
@@ -160,25 +148,13 @@ def _take(
         )
     if dataset.dtype.kind != "f":
         raise FormatError(f"{file}: {entry.name} holds {dataset.dtype}; expected floats")
-    array = _numbers(dataset, mapped)
+    array = numbers(dataset, mapped)
     if "W_cnn" in entry.name:
         array = array[0]
     shapes = expected_shapes(config)
     ends = np.cumsum([shapes[name][0] for name in entry.ours])
     parts = np.split(array, ends[:-1])
     return dict(zip(entry.ours, parts, strict=True))
-
-
-def _numbers(dataset: Any, mapped: npt.NDArray[np.uint8] | None) -> npt.NDArray[Any]:
-    """The content of a dataset: a view of the file where it lies there in one piece."""
-    start = dataset.id.get_offset()
-    end = 0 if start is None else start + dataset.nbytes
-    array: npt.NDArray[Any]
-    if mapped is None or not 0 < end <= len(mapped) or start % dataset.dtype.itemsize:
-        array = dataset[...]
-    else:
-        array = mapped[start:end].view(dataset.dtype).reshape(dataset.shape).view(np.ndarray)
-    return array
 
 
 def _read_extra(dataset: Any, file: str) -> npt.NDArray[Any]:

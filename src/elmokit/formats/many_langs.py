@@ -16,7 +16,6 @@ and a converted model does not.
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 import zipfile
@@ -66,7 +65,7 @@ UNNAMED = "\u3000"
 
 def read(source: Source) -> BiLM:
     """Read a directory, or the same files in a zip archive."""
-    settings = _json(source, SETTINGS)
+    settings = source.read_json(SETTINGS)
     architecture, where = _architecture(source, settings)
     alphabet = _Table(source, ALPHABET, ALPHABET_MARKS) if architecture.char_dim else None
     lexicon = _Table(source, LEXICON, (NAMED_UNKNOWN,)) if architecture.word_dim else None
@@ -88,16 +87,6 @@ def read(source: Source) -> BiLM:
 # -- config.json and the file it names ------------------------------------------------------------
 
 
-def _json(source: Source, name: str) -> dict[str, Any]:
-    try:
-        data = json.loads(source.read(name))
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{source.describe(name)} is not JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise FormatError(f"{source.describe(name)} holds no JSON object")
-    return data
-
-
 def _architecture(source: Source, settings: dict[str, Any]) -> tuple[_Architecture, str]:
     """The second file, looked for in this place alone, and what to call it in messages."""
     path = settings.get("config_path")
@@ -109,7 +98,7 @@ def _architecture(source: Source, settings: dict[str, Any]) -> tuple[_Architectu
     name = re.split(r"[/\\]", path)[-1]  # a path of the machine that trained the model, often
     if name in source.names:
         where = source.describe(name)
-        return _Architecture(_json(source, name), where), where
+        return _Architecture(source.read_json(name), where), where
     if name in PUBLISHED_NAMES:
         return _Architecture(PUBLISHED, name), name
     raise FormatError(

@@ -40,7 +40,7 @@ def read(found: Found) -> BiLM:
     """Read a directory (or the same files in a zip archive), every checksum verified."""
     source = found.source
     files = _check_manifest(source)
-    described = _json(source, CONFIG)
+    described = source.read_json(CONFIG)
     _check_version(described, source.describe(CONFIG))
     mix = described.pop("mix", None)
     config = BiLMConfig.from_dict(described)
@@ -74,16 +74,6 @@ def _mix(data: Any, where: str) -> Mix:
     return Mix(data["scalars"], data["gamma"])
 
 
-def _json(source: Source, name: str) -> dict[str, Any]:
-    try:
-        data = json.loads(source.read(name))
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{source.describe(name)} is not JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise FormatError(f"{source.describe(name)} holds no JSON object")
-    return data
-
-
 def _check_version(data: dict[str, Any], where: str) -> None:
     found = data.pop("format", None), data.pop("version", None)
     if found[0] != FORMAT:
@@ -101,7 +91,7 @@ def _check_manifest(source: Source) -> dict[str, Any]:
         raise FormatError(
             f"{source.path} has no {MANIFEST}: it was not written to the end. Write it again"
         )
-    manifest = _json(source, MANIFEST)
+    manifest = source.read_json(MANIFEST)
     _check_version(manifest, where)
     files = manifest.get("files")
     if not isinstance(files, dict) or not {CONFIG, WEIGHTS} <= set(files):

@@ -6,9 +6,10 @@ Only plain names inside the place can be read. Knows nothing about what the file
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from elmokit.errors import FormatError, ModelNotFound
 
@@ -75,6 +76,17 @@ class Source:
             return (self.path / name).read_bytes()
         except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
             raise FormatError(f"{self.describe(name)} cannot be read: {error}") from None
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """A file that holds one JSON object."""
+        try:
+            data = json.loads(self.read(name))
+        except (ValueError, RecursionError) as error:
+            raise FormatError(f"{self.describe(name)} is not JSON: {error}") from None
+        if not isinstance(data, dict):
+            found = type(data).__name__
+            raise FormatError(f"{self.describe(name)} holds a {found}; expected a JSON object")
+        return data
 
     def _check_size(self, name: str) -> None:
         """Refuse what would fill the memory: text that is no text, and archives that explode."""

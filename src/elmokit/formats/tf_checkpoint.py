@@ -25,7 +25,6 @@ from elmokit.bilm.weights import SOFTMAX, expected_shapes
 from elmokit.errors import FormatError, ModelNotFound
 from elmokit.formats import allennlp
 from elmokit.formats.allennlp import Dataset
-from elmokit.formats.detect import Found
 from elmokit.formats.source import Source, listing
 from elmokit.formats.tf_bundle import Bundle
 from elmokit.text.vocabulary import Vocabulary
@@ -107,8 +106,7 @@ def layout(
 
 def read(source: Source, chosen: str = "") -> BiLM:
     """Read a training directory; `chosen` may name one file of the checkpoint that is wanted."""
-    found = Found("tf_checkpoint", source, options=_options_name(source))
-    options = allennlp.read_options(found)
+    options = source.read_json(_options_name(source))
     bundle = Bundle(source, choose(source, chosen))
     scope = _scope(bundle, options)
     naming = _naming(bundle, scope)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.errors import ElmoError, FormatError, InputError, ModelNotFound
+from elmokit.formats.hdf5 import check_inside, numbers
 from elmokit.text.characters import BOS, EOS
 from elmokit.text.vocabulary import Vocabulary
 
@@ -187,14 +188,7 @@ def _vectors(path: Path) -> npt.NDArray[Any]:
             link = file.get(DATASET, getlink=True)
             dataset: Any = file[DATASET] if isinstance(link, h5py.HardLink) else None
             _check(dataset, path, list(file))
-            start = dataset.id.get_offset()
-            if start is not None and start % 4 == 0 and dataset.dtype == np.dtype("<f4"):
-                mapped = np.memmap(path, np.uint8, "r")
-                end = start + dataset.nbytes
-                if end <= len(mapped):
-                    return mapped[start:end].view("<f4").reshape(dataset.shape).view(np.ndarray)
-            read: npt.NDArray[Any] = dataset[...].astype(np.float32)
-            return read
+            return numbers(dataset, np.memmap(path, np.uint8, "r")).astype(np.float32, copy=False)
     except ElmoError:
         raise
     except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:  # h5py's, on damage
@@ -209,8 +203,7 @@ def _check(dataset: Any, path: Path, names: list[str]) -> None:
             f"{path} is no token cache: it holds {', '.join(names[:4]) or 'nothing'}; "
             f"expected a dataset `{DATASET}`"
         )
-    if dataset.external is not None or dataset.is_virtual:
-        raise FormatError(f"{path}: {DATASET} keeps its numbers in another file; refused")
+    check_inside(dataset, str(path), DATASET)
     if dataset.dtype.kind != "f" or dataset.ndim != 2:
         raise FormatError(
             f"{path}: {DATASET} is {dataset.dtype} {dataset.shape}; expected floats (V, P)"

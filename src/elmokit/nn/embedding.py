@@ -19,7 +19,7 @@ from torch import Tensor
 
 from elmokit import formats
 from elmokit.bilm.model import BiLM
-from elmokit.elmo import Elmo
+from elmokit.elmo import Elmo, locate
 from elmokit.errors import InputError, InputTypeError
 from elmokit.nn.batch import Batch, BatchMaker
 from elmokit.nn.bilm import BiLMModule
@@ -156,8 +156,7 @@ def _read(model: Elmo | BiLM | str | Path) -> tuple[BiLM, TensorState | None]:
     if isinstance(model, Elmo):
         return model.bilm, TensorState.of(model.settled)
     if isinstance(model, (str, Path)):
-        there = Path(model).expanduser().exists()
-        model = formats.read(model) if there else Elmo.load(model).bilm  # a name, or an address
+        model = formats.read(locate(model))
     if not isinstance(model, BiLM):
         raise InputTypeError(f"model is {type(model).__name__}; expected a path, an Elmo or a BiLM")
     return model, None if model.settled is None else TensorState.of(model.settled)
