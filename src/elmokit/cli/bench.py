@@ -6,6 +6,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -59,9 +60,10 @@ def made_up_sentences(seed: int = 0) -> Iterator[list[str]]:
     source = random.Random(seed)
     letters = "etaoinshrdlu"
     lexicon = ["".join(source.choices(letters, k=source.randint(1, 9))) for _ in range(30_000)]
-    weights = [1 / (rank + 3) for rank in range(len(lexicon))]
+    weights = list(accumulate(1 / (rank + 3) for rank in range(len(lexicon))))
     while True:
-        yield source.choices(lexicon, weights, k=max(1, round(source.gauss(21, 9))))
+        length = max(1, round(source.gauss(21, 9)))
+        yield source.choices(lexicon, cum_weights=weights, k=length)
 
 
 @click.command("bench", short_help="Measure how fast a model runs on this machine.")
