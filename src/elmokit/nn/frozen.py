@@ -15,6 +15,7 @@ from torch import Tensor
 
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import FloatArray
+from elmokit.elmo import WORD_CACHE_BYTES
 from elmokit.engine.lexicon import Lexicon
 from elmokit.engine.networks import choose_network
 from elmokit.engine.runner import Runner
@@ -22,8 +23,6 @@ from elmokit.engine.wordcache import WordCache
 from elmokit.errors import InputError
 from elmokit.nn.batch import Batch
 from elmokit.nn.state import TensorState
-
-CACHE_BYTES = 64 << 20
 
 
 class FrozenBiLM:
@@ -35,7 +34,7 @@ class FrozenBiLM:
         *,
         dtype: str = "float32",
         threads: int | None = None,
-        cache_bytes: int = CACHE_BYTES,
+        cache_bytes: int = WORD_CACHE_BYTES,
     ) -> None:
         """`dtype` and `threads` as for `Elmo.load`; the word cache is bounded by `cache_bytes`."""
         self.bilm = bilm
