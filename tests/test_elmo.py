@@ -303,11 +303,6 @@ def test_save_and_load(elmo: Elmo, tmp_path: Path) -> None:
     assert "3 layers of 12" in repr(again)
 
 
-def test_the_built_in_model_is_announced() -> None:
-    with pytest.raises(ModelNotFound, match="not part of this version yet"):
-        Elmo.load()
-
-
 def test_errors_are_a_family(tmp_path: Path) -> None:
     with pytest.raises(ElmoError, match="no model at"):
         Elmo.load(tmp_path / "nothing")

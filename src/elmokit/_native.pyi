@@ -1,5 +1,7 @@
 """The compiled kernel: `src/native/bind.cpp`. Shape letters as in `engine/reference.py`."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -7,6 +9,96 @@ _Floats = npt.NDArray[np.float32]
 
 def instruction_sets(*, int8: bool) -> list[str]:
     """The instruction sets that this machine can run, the fastest first."""
+
+PADDED_FILTERS: int
+"""Arrays of padded filters have a multiple of so many for each width."""
+
+def windows(
+    isa: str,
+    filters: Sequence[tuple[int, int]],
+    max_characters: int,
+    tanh: bool,
+    table: _Floats,
+    biases: _Floats,
+    ids: npt.NDArray[np.int16],
+    lengths: npt.NDArray[np.int64],
+    outputs: _Floats,
+    places: npt.NDArray[np.int16],
+    /,
+) -> None:
+    """Words to filter outputs and the places of the largest windows, which are written."""
+
+def windows_backward(
+    isa: str,
+    filters: Sequence[tuple[int, int]],
+    max_characters: int,
+    tanh: bool,
+    ids: npt.NDArray[np.int16],
+    lengths: npt.NDArray[np.int64],
+    outputs: _Floats,
+    places: npt.NDArray[np.int16],
+    gradients: _Floats,
+    biases: _Floats,
+    table: _Floats,
+    /,
+) -> None:
+    """Adds the gradients of the outputs to those of the biases and of the table."""
+
+def lstm_forward(
+    isa: str,
+    alive: npt.NDArray[np.int64],
+    recurrent: _Floats,
+    projection: _Floats,
+    cell_clip: float,
+    projection_clip: float,
+    hidden: _Floats,
+    cell: _Floats,
+    gates: _Floats,
+    cells: _Floats,
+    outputs: _Floats,
+    said: _Floats,
+    /,
+) -> None:
+    """Reads a packed batch; the last four are written, `learn_lstm.h` says with what."""
+
+def lstm_backward(
+    isa: str,
+    alive: npt.NDArray[np.int64],
+    recurrent: _Floats,
+    projection: _Floats,
+    cell_clip: float,
+    projection_clip: float,
+    cell: _Floats,
+    gates: _Floats,
+    cells: _Floats,
+    said: _Floats,
+    d_said: _Floats,
+    d_hidden: _Floats,
+    d_cell: _Floats,
+    d_gates: _Floats,
+    d_projected: _Floats,
+    /,
+) -> None:
+    """The way back; the last four are written."""
+
+SOFTMAX_COLUMNS: int
+"""A block of logits has a multiple of so many columns."""
+
+def softmax(
+    isa: str,
+    candidates: int,
+    logits: _Floats,
+    bias: _Floats,
+    hidden: _Floats,
+    weights: _Floats,
+    targets: npt.NDArray[np.int64],
+    target_bias: _Floats,
+    hidden_gradient: _Floats | None = None,
+    weight_gradient: _Floats | None = None,
+    bias_gradient: _Floats | None = None,
+    /,
+) -> float:
+    """The sum of the losses of a block of rows; `kernels.h` says what becomes of the arrays."""
 
 class Network:
     """A frozen biLM. Arrays are C-contiguous; results are written into the arrays passed."""

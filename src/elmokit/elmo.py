@@ -1,6 +1,6 @@
 """The user's class: load a model, tokenise, embed. The first file to read.
 
-    elmo = Elmo.load("path/to/model")
+    elmo = Elmo.load()                                      # the built-in English model
     vectors = elmo.embed("She went to the bank .")          # (6, D)
 
 What happens on the way is in `text/` (strings to words and characters), `engine/` (the network)
@@ -27,7 +27,7 @@ from elmokit.engine.batching import BATCH_WORDS, plan
 from elmokit.engine.networks import choose_network
 from elmokit.engine.runner import Choose, Runner
 from elmokit.engine.state import check_policy
-from elmokit.errors import InputError, InputTypeError, ModelNotFound
+from elmokit.errors import InputError, InputTypeError
 from elmokit.text.tokenize import words as split_words
 
 Sentence = str | Sequence[str]
@@ -325,10 +325,7 @@ class Elmo:
 def locate(model: str | Path, *, local_files_only: bool = False) -> str | Path:
     """Where a model lies: a path that exists is itself, any other string is a name."""
     if model == BUILTIN:
-        raise ModelNotFound(
-            "the built-in English model is not part of this version yet; "
-            "give a path or a name: Elmo.load('path'), or on the command line --model PATH"
-        )
+        return Path(__file__).parent / BUILTIN
     # os.path, because Path.exists raises for names that are too long for a file.
     if isinstance(model, Path) or os.path.exists(os.path.expanduser(model)):
         return model

@@ -35,3 +35,7 @@ class InputTypeError(InputError, TypeError):
 
 class MissingExtra(ElmoError, ImportError):
     """An optional package is needed; the message names the pip command."""
+
+
+class TrainingError(ElmoError):
+    """A run that cannot begin, go on or be resumed."""

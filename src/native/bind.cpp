@@ -1,38 +1,21 @@
 // The kernel as the Python module `elmokit._native`: shapes are checked here, and while numbers are
-// crunched other Python threads run. `engine/native.py` is its only caller.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+// crunched other Python threads run. `engine/native.py` is the only caller of what is here,
+// `nn/` of bind_learning*.cpp.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "arrays.h"
 #include "network.h"
 
 namespace nb = nanobind;
 using namespace elmokit;
 
+void bind_learning(nb::module_& m);  // bind_learning.cpp
+void bind_learning_lstm(nb::module_& m);  // bind_learning_lstm.cpp
+
 namespace {
-
-template <class T, int Dimensions>
-using Array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
-using Vector = Array<const float, 1>;
-using Table = Array<const float, 2>;
-
-/// Raises ValueError unless the array has this shape.
-template <class A>
-void expect(const char* name, const A& array, std::initializer_list<std::ptrdiff_t> shape) {
-    std::size_t axis = 0;
-    for (const std::ptrdiff_t size : shape) {
-        if (static_cast<std::ptrdiff_t>(array.shape(axis)) != size) {
-            const std::string message = std::string(name) + ": axis " + std::to_string(axis) +
-                                        " has the size " + std::to_string(array.shape(axis)) +
-                                        "; expected " + std::to_string(size);
-            throw nb::value_error(message.c_str());
-        }
-        ++axis;
-    }
-}
 
 void load_filters(Network& network, int index, const Array<const float, 3>& weight,
                   const Vector& bias) {
@@ -145,4 +128,7 @@ NB_MODULE(_native, m) {
              nb::arg() = nb::none())
         .def("word_vectors", &word_vectors)
         .def("contextualize", &contextualize);
+
+    bind_learning(m);
+    bind_learning_lstm(m);
 }

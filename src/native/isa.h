@@ -2,6 +2,9 @@
 #pragma once
 
 #include "layers.h"
+#include "learn_layers.h"
+#include "learn_softmax.h"
+#include "learn_windows.h"
 #include "windows.h"
 
 namespace elmokit {
@@ -17,9 +20,14 @@ constexpr Kernels kernels_for(const char* name) {
             linear<V>,
             highway<V>,
             cells<V>,
+            learning_cells<V>,
+            backward_cells<V>,
             quantise<V>,
             tabulate<V>,
-            convolve<V>};
+            convolve<V>,
+            learn_windows<V>,
+            backward_windows<V>,
+            softmax<V>};
 }
 
 }  // namespace elmokit

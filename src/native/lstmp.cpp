@@ -10,9 +10,6 @@ namespace elmokit {
 
 namespace {
 
-/// Added to the forget gate at run time, as TensorFlow's LSTM cell does; not in the files.
-constexpr float kForgetBias = 1.0f;
-
 /// Sentences that run side by side, and words whose input products are computed ahead: bounds on
 /// memory, large enough that reading the weights takes little beside the products.
 constexpr int kSentencesAtOnce = 128;

@@ -9,16 +9,14 @@ typename V::F clamp(typename V::F x, float bound) {
     return V::min(V::max(x, V::set(-bound)), V::set(bound));
 }
 
-/// e^(-factor·x), with factor·x clamped to ±25: beyond, e^-x is lost against 1 in float32; and the
-/// product of three such numbers is still finite.
+/// e^(factor·x), which has to be an ordinary number: |factor·x| <= 87.
 ///
 /// The power of two 2^(n + f), n whole and |f| <= 1/2: 2^f by a polynomial 1 + f·q(f) fitted to
 /// relative error (1.1e-7), and n added to its exponent.
 template <class V>
-typename V::F exp_minus(typename V::F x, float factor) {
+typename V::F exponential(typename V::F x, float factor) {
     using F = typename V::F;
-    const F scale = V::set(-1.44269504f * factor);
-    x = clamp<V>(x, 25.0f / factor);
+    const F scale = V::set(1.44269504f * factor);
     const F magic = V::set(12582912.0f);  // 1.5 * 2^23: adding it leaves n in the lowest bits
     const F shifted = V::fma(x, scale, magic);
     const F minus_n = V::sub(magic, shifted);
@@ -30,6 +28,20 @@ typename V::F exp_minus(typename V::F x, float factor) {
     q = V::fma(q, f, V::set(0x1.62e42ap-1f));
     q = V::fma(q, f, V::set(1.0f));
     return V::add_to_exponent(q, shifted);
+}
+
+/// e^(-factor·x), with factor·x clamped to ±25: beyond, e^-x is lost against 1 in float32; and the
+/// product of three such numbers is still finite.
+template <class V>
+typename V::F exp_minus(typename V::F x, float factor) {
+    return exponential<V>(clamp<V>(x, 25.0f / factor), -factor);
+}
+
+/// e^x for x <= 0; 0 where that is no ordinary number any more.
+template <class V>
+typename V::F exp_vanishing(typename V::F x) {
+    const typename V::F least = V::set(-87.0f);
+    return V::where_less(x, least, V::set(0.0f), exponential<V>(V::max(least, x), 1));
 }
 
 /// sigmoid(a) = 1 / (1 + e^-a)

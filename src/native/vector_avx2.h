@@ -42,6 +42,17 @@ struct Vector {
         x = _mm_max_ps(x, _mm_movehl_ps(x, x));
         return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
     }
+    static float total(F a) {
+        __m128 x = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+        x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+        return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+    }
+    /// x where a < b, else y.
+    static F where_less(F a, F b, F x, F y) {
+        return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+    }
+    /// Whole numbers of at most 16 bits.
+    static void store_whole(std::int16_t* p, F x) { store_codes(p, x); }
 
     /// x * 2^n for an n whose lowest bits are those of `bits`.
     static F add_to_exponent(F x, F bits) {

@@ -37,6 +37,16 @@ struct Vector {
     static F abs(F a) { return _mm512_abs_ps(a); }
     static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
     static float largest(F a) { return _mm512_reduce_max_ps(a); }
+    static float total(F a) { return _mm512_reduce_add_ps(a); }
+    /// x where a < b, else y.
+    static F where_less(F a, F b, F x, F y) {
+        return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
+    }
+    /// Whole numbers of at most 16 bits.
+    static void store_whole(std::int16_t* p, F x) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                            _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(x)));
+    }
 
     /// x * 2^n for an n whose lowest bits are those of `bits`.
     static F add_to_exponent(F x, F bits) {

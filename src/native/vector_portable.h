@@ -56,6 +56,11 @@ struct Vector {
         for (int lane = 1; lane < lanes; ++lane) most = a[lane] > most ? a[lane] : most;
         return most;
     }
+    static float total(F a) { return (a[0] + a[2]) + (a[1] + a[3]); }
+    /// x where a < b, else y.
+    static F where_less(F a, F b, F x, F y) { return a < b ? x : y; }
+    /// Whole numbers of at most 16 bits.
+    static void store_whole(std::int16_t* p, F x) { store_codes(p, x); }
 
     /// x * 2^n for an n whose lowest bits are those of `bits`.
     static F add_to_exponent(F x, F bits) {

@@ -88,7 +88,6 @@ def test_wrong_use_is_2(elmo_command, arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("embed", "x"), "built-in English model is not part"),
         (("embed", "-m", "/nowhere", "x"), "no model at '/nowhere'"),
         (("embed", "-m", "smal", "x"), "did you mean 'small'?"),
         (("inspect", "/nowhere"), "no such file or directory"),

@@ -86,3 +86,10 @@ def test_ids_that_cannot_be(change: str, said: str) -> None:
 def test_what_is_no_sentence(sentences: list[object]) -> None:
     with pytest.raises(InputTypeError, match="sentence 0"):
         MAKE.of_words(sentences)  # type: ignore[arg-type]
+
+
+def test_padding_inside_a_word_does_not_end_it() -> None:
+    word = np.full((1, 1, 20), 261)
+    word[0, 0, :6] = [259, 98, 261, 261, 99, 260]
+    batch = MAKE.of_ids(word)
+    assert batch.characters_U[batch.index_N].tolist() == [3, 6, 3]  # between its marks

@@ -10,31 +10,19 @@ import math
 
 import numpy as np
 
-from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN
+from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.model import BiLM
+from elmokit.bilm.sizes import SIZES
 from elmokit.bilm.weights import FloatArray, expected_shapes
 from elmokit.errors import InputError
 
-_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
-PUBLISHED = {
-    size: BiLMConfig(
-        char_cnn=CharCNN(filters=_FILTERS, highways=highways), lstm=LSTM(cells=cells, width=width)
-    )
-    for size, cells, width, highways in (
-        ("small", 1024, 128, 1),
-        ("medium", 2048, 256, 1),
-        ("original", 4096, 512, 2),
-    )
-}
-"""The architectures that the authors of ELMo published."""
-
 
 def random_bilm(config: BiLMConfig | str, seed: int = 0) -> BiLM:
-    """A model of this architecture, or of a published size by its name."""
+    """A model of this architecture, or of a size by its name."""
     if isinstance(config, str):
-        if config not in PUBLISHED:
-            raise InputError(f"size is {config!r}; expected one of {', '.join(PUBLISHED)}")
-        config = PUBLISHED[config]
+        if config not in SIZES:
+            raise InputError(f"size is {config!r}; expected one of {', '.join(SIZES)}")
+        config = SIZES[config]
     source = np.random.default_rng(seed)
     shapes = expected_shapes(config)
     return BiLM(config, {name: _draw(source, name, shape) for name, shape in shapes.items()})

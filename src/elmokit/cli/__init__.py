@@ -18,7 +18,18 @@ import click
 import elmokit
 from elmokit.errors import ElmoError
 
-COMMANDS = ("embed", "inspect", "convert", "models", "bench")
+COMMANDS = (
+    "embed",
+    "inspect",
+    "convert",
+    "models",
+    "bench",
+    "corpus",
+    "pretrain",
+    "finetune",
+    "perplexity",
+    "substitutes",
+)
 """Each is the function `command` of the module of that name beside this file."""
 
 
@@ -43,14 +54,22 @@ def elmo(debug: bool) -> None:
     """ELMo: contextual word vectors from characters.
 
     \b
-    elmo embed --model MODEL "She went to the bank."    look at a sentence's vectors
-    elmo embed --model MODEL --file text.txt --out vectors.h5
-    elmo inspect MODEL                                  what a model is
-    elmo convert MODEL DIR                              from one format to another
-    elmo models                                         published models, by name
-    elmo bench --size small                             how fast this machine is
+    elmo embed "She went to the bank."            look at a sentence's vectors
+    elmo embed --file text.txt --out vectors.h5   embed a file
+    elmo substitutes "She went to the bank."      what a model expects at each place
+    elmo inspect MODEL                            what a model is
+    elmo convert MODEL DIR                        from one format to another
+    elmo models                                   published models, by name
+    elmo bench --size small                       how fast this machine is
 
-    MODEL is a path (a directory, one file of a model, a zip archive) or a name.
+    \b
+    elmo corpus TEXT... --out CORPUS              make text ready for training
+    elmo pretrain CORPUS --out DIR --minutes 60   a new model from a corpus
+    elmo finetune MODEL TEXT... --out DIR         adapt a model to a domain
+    elmo perplexity MODEL FILE                    how well a model predicts a text
+
+    MODEL is a path (a directory, one file of a model, a zip archive) or a name; `builtin` is the
+    English model in the package.
     """
 
 

@@ -59,6 +59,11 @@ def instruction_sets(dtype: Dtype = "float32") -> list[str]:
     return _native.instruction_sets(int8=dtype == "int8")
 
 
+def instruction_set() -> str:
+    """The one that runs unless another is asked for: the fastest, or that of `ELMOKIT_ISA`."""
+    return _choose_isa(None, "float32")
+
+
 def usable_processors() -> int:
     """How many processors this process may use, which can be fewer than there are."""
     try:

@@ -71,24 +71,41 @@ class Runner:
         Row i of the state belongs to sentence i. An empty sentence has no vectors, but its marks
         are read, as in bilm-tf and AllenNLP.
         """
-        if not sentences:
-            return [], state
         begin, end = self._characters.marks
+        marked = [(begin, *sentence, end) for sentence in sentences]
+        return self._read(marked, state, choose, cut=1)
+
+    def read(
+        self, sequences: Sequence[Sequence[str]], state: State, choose: Choose
+    ) -> tuple[list[FloatArray], State]:
+        """Like `run`, but nothing is added: the sentence marks are read where they are given.
+
+        No sequence may be empty. `marks` says what the marks are.
+        """
+        return self._read(sequences, state, choose, cut=0)
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        """The words that begin and end a sentence."""
+        return self._characters.marks
+
+    def _read(
+        self, sequences: Sequence[Sequence[str]], state: State, choose: Choose, cut: int
+    ) -> tuple[list[FloatArray], State]:
+        """The layers of each sequence without so many words at either end, and the new state."""
+        if not sequences:
+            return [], state
         number: dict[str, int] = {}
-        flat = [
-            number.setdefault(word, len(number))
-            for sentence in sentences
-            for word in (begin, *sentence, end)
-        ]
+        flat = [number.setdefault(word, len(number)) for sequence in sequences for word in sequence]
         vectors_UP = self.word_vectors(list(number))
-        lengths = [len(sentence) + 2 for sentence in sentences]
+        lengths = [len(sequence) for sequence in sequences]
         packing = pack(lengths)
         words_NP = vectors_UP[np.array(flat)[packing.source]]
         rows = packing.order.tolist()
         layers_LND, after = self._network.contextualize(words_NP, packing, state.select(rows))
         chosen = packing.unpack(choose(layers_LND))
         results = [
-            chosen[..., stop - length + 1 : stop - 1, :].copy()  # without the sentence marks
+            chosen[..., stop - length + cut : stop - cut, :].copy()
             for length, stop in zip(lengths, np.cumsum(lengths).tolist(), strict=True)
         ]
         return results, state.replace(rows, after)

@@ -212,7 +212,9 @@ def _write_stage(bilm: BiLM, stage: Path) -> list[str]:
         )
         names.append(SETTLED)
     entries = {}
+    mode = (stage / CONFIG).stat().st_mode & 0o777  # safetensors gives nobody else a look
     for name in names:
+        (stage / name).chmod(mode)
         _sync(stage / name)
         with (stage / name).open("rb") as file:
             entries[name] = {"bytes": (stage / name).stat().st_size, "sha256": _sha256(file)}

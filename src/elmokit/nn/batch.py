@@ -99,7 +99,7 @@ class BatchMaker:
         ids_UC, index = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
         return Batch(
             ids_UC,
-            (ids_UC != self._characters.padding).sum(axis=1),
+            count_characters(ids_UC, self._characters.padding),
             index.ravel()[1:],
             tuple(lengths_B.tolist()),
             ids.shape[1],
@@ -113,7 +113,7 @@ class Batch:
     ids_UC: npt.NDArray[np.int16]
     """The characters of each distinct word, not shifted."""
     characters_U: IntArray
-    """How many of them are not padding."""
+    """How many of them there are before nothing but padding follows."""
     index_N: IntArray
     """For each word, its row of the table."""
     lengths: tuple[int, ...]
@@ -161,6 +161,13 @@ class Batch:
         whole = np.arange(len(step)), sentence * (self.steps + 2) + step
         (a, b), (c, d) = (map(torch.from_numpy, pair) for pair in (without, whole))
         return (a, b), (c, d)
+
+
+def count_characters(ids_UC: npt.NDArray[np.int16], padding: int) -> IntArray:
+    """(U,) how many characters each word has before nothing but padding follows."""
+    counted_UC = (ids_UC != padding) * np.arange(1, ids_UC.shape[1] + 1)
+    most_U: IntArray = counted_UC.max(axis=1, initial=0)
+    return most_U
 
 
 def _lengths(ids_BTC: npt.NDArray[Any], padding: int) -> IntArray:

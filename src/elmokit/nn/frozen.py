@@ -21,7 +21,7 @@ from elmokit.engine.networks import choose_network
 from elmokit.engine.runner import Runner
 from elmokit.engine.wordcache import WordCache
 from elmokit.errors import InputError
-from elmokit.nn.batch import Batch
+from elmokit.nn.batch import Batch, count_characters
 from elmokit.nn.state import TensorState
 
 
@@ -80,8 +80,8 @@ class FrozenBiLM:
     def _from_rows(self, rows: list[str]) -> FloatArray:
         raw = b"".join(row.encode("latin-1") for row in rows)
         ids_UC = np.frombuffer(raw, np.int16).reshape(len(rows), -1)
-        padding = self.bilm.characters.padding
-        return self._network.word_vectors(ids_UC, (ids_UC != padding).sum(axis=1))
+        characters_U = count_characters(ids_UC, self.bilm.characters.padding)
+        return self._network.word_vectors(ids_UC, characters_U)
 
     def _from_words(self, words: list[str]) -> FloatArray:
         vectors_UP = self._network.word_vectors(*self.bilm.characters.encode(words))

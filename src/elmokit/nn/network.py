@@ -2,7 +2,6 @@
 
 The weights are tensors under the canonical names of `bilm/weights.py`, whoever holds them: the
 parameters of `BiLMModule`, or tensors computed from someone else's parameters. Keeps no state.
-`projected_lstm` is where a compiled kernel can step in.
 
 Shape letters: U distinct words, C characters, E character embedding, F filters, N words of a
 batch, P width, H cells, G = 4H gates, D = 2P, L LSTM layers, B sentences.
@@ -10,17 +9,20 @@ batch, P width, H cells, G = 4H gates, D = 2P, L LSTM layers, B sentences.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmokit.bilm.config import LSTM, BiLMConfig
+from elmokit.bilm.config import BiLMConfig, CharCNN
 from elmokit.bilm.weights import DIRECTIONS
-from elmokit.engine.reference import FORGET_BIAS
+from elmokit.engine.batching import IntArray
 from elmokit.nn.batch import Batch
+from elmokit.nn.convolution import possible, table_convolution
+from elmokit.nn.lstm import LSTMWeights, projected_lstm
 from elmokit.nn.state import TensorState
 
 TensorWeights = Mapping[str, Tensor]
@@ -40,33 +42,52 @@ def read(
 
 def word_vectors(config: BiLMConfig, weights: TensorWeights, batch: Batch) -> Tensor:
     """Layer 0: the distinct words of a batch to context-free vectors (U, P)."""
-    cnn = config.char_cnn
-    embedding_CE = weights["characters.embedding"]
-    ids_UC = torch.from_numpy(batch.ids_UC).to(embedding_CE.device, torch.long)
-    longest = int(batch.characters_U.max(initial=0))
-    pooled = []
-    for i, (width, _) in enumerate(cnn.filters):
-        # Windows that start behind the longest word see padding only and are all equal: one of
-        # them is enough, for the result and for its gradient.
-        seen_UC = ids_UC[:, : min(longest + width, cnn.max_characters)]
-        chars_UEC = functional.embedding(seen_UC, embedding_CE).transpose(1, 2)
-        filters_FEW = weights[f"characters.convolution.{i}.weight"].permute(2, 1, 0)
-        windows_UFX = functional.conv1d(
-            chars_UEC, filters_FEW, weights[f"characters.convolution.{i}.bias"]
-        )
-        pooled.append(windows_UFX.amax(dim=2))
-    x_UF = torch.cat(pooled, dim=1)
-    x_UF = x_UF.tanh() if cnn.activation == "tanh" else x_UF.relu()
-    for k in range(cnn.highways):
-        name = f"characters.highway.{k}"
-        gate = _affine(x_UF, weights, f"{name}.carry").sigmoid()
-        x_UF = gate * _affine(x_UF, weights, f"{name}.transform").relu() + (1 - gate) * x_UF
-    x_UP = _affine(x_UF, weights, "characters.projection") if cnn.projection else x_UF
+    x_UP = words_to_vectors(config, weights, batch.ids_UC, batch.characters_U)
     if batch.entries_U is not None:  # words that are known as a whole, too
         entries_U = torch.from_numpy(batch.entries_U).to(x_UP.device)
         known_UE = functional.embedding(entries_U, weights["words.embedding"])
         x_UP = torch.addmm(x_UP, known_UE, weights["words.projection"])
     return x_UP
+
+
+def words_to_vectors(
+    config: BiLMConfig,
+    weights: TensorWeights,
+    ids_UC: npt.NDArray[np.int16],
+    characters_U: IntArray,
+) -> Tensor:
+    """Words, as characters, to what the network makes of their characters (U, P)."""
+    cnn = config.char_cnn
+    x_UF = pooled_filters(cnn, weights, ids_UC, characters_U)
+    for k in range(cnn.highways):
+        name = f"characters.highway.{k}"
+        gate = _affine(x_UF, weights, f"{name}.carry").sigmoid()
+        x_UF = gate * _affine(x_UF, weights, f"{name}.transform").relu() + (1 - gate) * x_UF
+    return _affine(x_UF, weights, "characters.projection") if cnn.projection else x_UF
+
+
+def pooled_filters(
+    cnn: CharCNN, weights: TensorWeights, ids_UC: npt.NDArray[np.int16], characters_U: IntArray
+) -> Tensor:
+    """The convolution and its maximum (U, F): by the compiled kernel where that is possible."""
+    embedding_CE = weights["characters.embedding"]
+    names = [f"characters.convolution.{i}" for i in range(len(cnn.filters))]
+    filters = [weights[f"{name}.weight"] for name in names]
+    biases = [weights[f"{name}.bias"] for name in names]
+    if possible(cnn, embedding_CE, *filters, *biases):
+        return table_convolution(cnn, embedding_CE, filters, biases, ids_UC, characters_U)
+    chars_UC = torch.from_numpy(ids_UC).to(embedding_CE.device, torch.long)
+    longest = int(characters_U.max(initial=0))
+    pooled = []
+    for (width, _), filters_WEF, bias_F in zip(cnn.filters, filters, biases, strict=True):
+        # Windows that start behind the longest word see padding only and are all equal: one of
+        # them is enough, for the result and for its gradient.
+        seen_UC = chars_UC[:, : min(longest + width, cnn.max_characters)]
+        chars_UEC = functional.embedding(seen_UC, embedding_CE).transpose(1, 2)
+        windows_UFX = functional.conv1d(chars_UEC, filters_WEF.permute(2, 1, 0), bias_F)
+        pooled.append(windows_UFX.amax(dim=2))
+    x_UF = torch.cat(pooled, dim=1)
+    return x_UF.tanh() if cnn.activation == "tanh" else x_UF.relu()
 
 
 def _affine(x: Tensor, weights: TensorWeights, name: str) -> Tensor:
@@ -95,28 +116,16 @@ def contextualize(
         torch.from_numpy(index).to(device)
         for index in (packing.order, packing.mirror, packing.source)
     )
-    alive = packing.alive.tolist()
     start = state.to(words_NP).select(order)
     packed_NP = words_NP.index_select(0, source)
     sides: list[list[Tensor]] = []
     after: list[tuple[Tensor, Tensor]] = []
-    for side, direction in enumerate(DIRECTIONS):
+    for side in range(len(DIRECTIONS)):
         # The backward model is the same network reading every sentence from its end.
         x_NP = packed_NP if side == 0 else packed_NP.index_select(0, mirror)
-        said = [x_NP]
-        for depth in range(config.lstm.layers):
-            out_NP, hidden, cell = projected_lstm(
-                config.lstm,
-                LSTMWeights.of(weights, f"{direction}.{depth}"),
-                x_NP,
-                alive,
-                start.hidden[depth, side],
-                start.cell[depth, side],
-            )
-            x_NP = out_NP + x_NP if depth and config.lstm.skip else out_NP
-            said.append(x_NP)
-            after.append((hidden, cell))
+        said, left = read_direction(config, weights, side, x_NP, packing.alive, start)
         sides.append([x if side == 0 else x.index_select(0, mirror) for x in said])
+        after += left
     layers_LND = torch.stack([torch.cat(pair, dim=1) for pair in zip(*sides, strict=True)])
     shape = 2, config.lstm.layers, len(batch), -1
     hidden, cell = (
@@ -126,55 +135,32 @@ def contextualize(
     return layers_LND.index_select(1, source.argsort()), ranked.select(order.argsort())
 
 
-class LSTMWeights(NamedTuple):
-    """One layer in one direction: gates in the order i, j, f, o, as the files have them."""
-
-    input_PG: Tensor
-    recurrent_PG: Tensor
-    bias_G: Tensor
-    projection_HP: Tensor | None
-
-    @classmethod
-    def of(cls, weights: TensorWeights, name: str) -> LSTMWeights:
-        """By the canonical prefix, such as `forward.0`."""
-        return cls(
-            weights[f"{name}.input.weight"],
-            weights[f"{name}.recurrent.weight"],
-            weights[f"{name}.bias"],
-            weights.get(f"{name}.projection.weight"),
-        )
-
-
-def projected_lstm(
-    config: LSTM,
-    weights: LSTMWeights,
+def read_direction(
+    config: BiLMConfig,
+    weights: TensorWeights,
+    side: int,
     x_NP: Tensor,
-    alive: Sequence[int],
-    h_BP: Tensor,
-    c_BH: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """One layer, one direction, over packed words: its outputs and each sentence's last state.
+    alive: IntArray,
+    start: TensorState,
+    drop: Callable[[Tensor], Tensor] = lambda x: x,
+) -> tuple[list[Tensor], list[tuple[Tensor, Tensor]]]:
+    """All layers of one direction (N, P), and hidden state and cell after each.
 
-    At step t the first `alive[t]` sentences have a word (see `engine/batching.py`).
-    Where a clip bites, no gradient passes.
+    Words lie in the order in which this direction reads them, rows of the state by rank; `drop` is
+    done to what a layer reads.
     """
-    gates_NG = torch.addmm(weights.bias_G, x_NP, weights.input_PG)
-    outputs: list[Tensor] = []
-    ended: list[tuple[Tensor, Tensor]] = []
-    h, c = h_BP, c_BH
-    for live, gates in zip(alive, torch.split(gates_NG, list(alive)), strict=True):
-        if live < len(h):
-            ended.append((h[live:], c[live:]))
-            h, c = h[:live], c[:live]
-        i, j, f, o = torch.addmm(gates, h, weights.recurrent_PG).chunk(4, dim=1)
-        c = (f + FORGET_BIAS).sigmoid() * c + i.sigmoid() * j.tanh()
-        if config.cell_clip is not None:
-            c = c.clamp(-config.cell_clip, config.cell_clip)
-        h = o.sigmoid() * c.tanh()
-        if weights.projection_HP is not None:
-            h = h @ weights.projection_HP
-            if config.projection_clip is not None:
-                h = h.clamp(-config.projection_clip, config.projection_clip)
-        outputs.append(h)
-    hidden, cell = zip((h, c), *reversed(ended), strict=True)
-    return torch.cat(outputs), torch.cat(hidden), torch.cat(cell)
+    said, after = [x_NP], []
+    for depth in range(config.lstm.layers):
+        x_NP = drop(x_NP)
+        out_NP, hidden, cell = projected_lstm(
+            config.lstm,
+            LSTMWeights.of(weights, f"{DIRECTIONS[side]}.{depth}"),
+            x_NP,
+            alive,
+            start.hidden[depth, side],
+            start.cell[depth, side],
+        )
+        x_NP = out_NP + x_NP if depth and config.lstm.skip else out_NP
+        said.append(x_NP)
+        after.append((hidden, cell))
+    return said, after

@@ -1,0 +1,306 @@
+"""`elmo pretrain` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
+
+from tests.train.toy import SENTENCES, TINY, toy_corpus
+
+from elmokit.bilm.sizes import SIZES
+from elmokit.cli import pretrain as cli
+from elmokit.cli.pretrain import command, told
+from elmokit.elmo import Elmo
+from elmokit.errors import ConfigError, FormatError, InputError
+from elmokit.lm import Perplexity
+from elmokit.train import pretrain as train
+from elmokit.train.budget import Budget
+from elmokit.train.loop import Progress
+from elmokit.train.recipe import RECIPES
+from elmokit.train.run import Plan, Report
+
+OPTIONS = ["--batch", "150", "--warm-up", "5", "--negatives", "10", "--shards", "2"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy_corpus(tmp_path_factory.mktemp("toy")).path
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As bilm-tf would have it, with a word of its own."""
+    path = tmp_path_factory.mktemp("config") / "options.json"
+    path.write_text(json.dumps(TINY.to_options() | {"n_tokens_vocab": 793471}))
+    return path
+
+
+def call(*arguments: object, **environment: str) -> Result:
+    return CliRunner().invoke(command, [*map(str, arguments)], env=environment)
+
+
+def begun(out: Path) -> Plan:
+    return Plan.read(out / "training")
+
+
+# -- a run ---------------------------------------------------------------------------------------
+
+
+def test_a_run_for_a_person(corpus: Path, config: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    result = call(corpus, "--out", out, "--config", config, "--epochs", 1, *OPTIONS)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "", "no bar where nobody looks"
+    first, *rest = result.stdout.splitlines()
+    rows = dict(line.split(maxsplit=1) for line in rest)
+    assert first == str(out)
+    assert rows["words"] == "1,215 read, 1 times the text"
+    assert rows["time"].endswith("words/s")
+    assert rows["held"].startswith("out  perplexity ")
+    assert "forward" in rows["held"]
+    assert Path(rows["curve"]).read_text().startswith("<svg")
+    for what in (f"embed -m {out}", f"perplexity {out} TEXT", f"convert {out} export"):
+        assert f"elmo {what}" in result.stdout
+    assert Elmo.load(out).bilm.config == TINY, "what others noted is not taken over"
+    assert begun(out).recipe == SENTENCES
+    assert begun(out).budget == Budget(epochs=1)
+
+
+def test_json_and_resume(corpus: Path, config: Path, tmp_path: Path) -> None:
+    """The whole command again, with --resume, is accepted; and a budget may be said anew."""
+    out = tmp_path / "model"
+    asked = [corpus, "--out", out, "--config", config, *OPTIONS, "--json"]
+    result = call(*asked, "--tokens", 300)
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert facts["model"] == str(out)
+    assert facts["steps"] == 3
+    assert set(facts["held_out"]) >= {"forward", "backward", "mean", "tokens", "oov", "signature"}
+    assert facts["fingerprint"] == Elmo.load(out).bilm.fingerprint
+    again = json.loads(call(*asked, "--resume").stdout)
+    assert again["tokens"] == facts["tokens"]
+    longer = call(corpus, "--out", out, "--resume", "--json", "--epochs", 1)
+    assert json.loads(longer.stdout)["epochs"] == 1
+    assert begun(out).budget == Budget(epochs=1)
+
+
+def test_defaults(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def fake(corpus: str, out: str, **how: Any) -> None:
+        asked.update(how)
+
+    monkeypatch.setattr(train, "pretrain", fake)
+    monkeypatch.setattr("elmokit.engine.native.usable_processors", lambda: 5)
+    out = tmp_path / "out"
+    assert call(corpus, "--out", out, "--minutes", 10).exit_code == 0
+    assert asked["config"] == SIZES["tiny"]
+    assert asked["recipe"] == RECIPES["recommended"].but(shards=5)
+    assert asked["budget"] == Budget(minutes=10)
+    assert asked["checkpoint_minutes"] == 5
+    call(corpus, "--out", out, "--tokens", 9, "--recipe", "bilm-tf", "--size", "small")
+    assert asked["recipe"] == RECIPES["bilm-tf"].but(shards=4), "lanes come out even"
+    assert asked["config"] == SIZES["small"]
+    call(corpus, "--out", out, "--tokens", 9, WORLD_SIZE="3")
+    assert asked["recipe"].shards == 3
+    call(corpus, "--out", out, "--tokens", 9, "--device", "cuda")
+    assert (asked["recipe"].shards, asked["device"]) == (1, "cuda")
+    options = "--rate .1 --schedule trapezoid --warm-up 3 --dropout .2 --clip 2 --sampler full"
+    options += " --text stream --lanes 6 --window 4 --seed 5 --shards 3"
+    call(corpus, "--out", out, "--tokens", 9, *options.split())
+    changed = {"rate": 0.1, "schedule": "trapezoid", "warm_up": 3, "dropout": 0.2, "clip": 2.0}
+    changed |= {"sampler": "full", "text": "stream", "lanes": 6, "window": 4, "seed": 5}
+    assert asked["recipe"] == RECIPES["recommended"].but(**changed, shards=3)  # type: ignore[arg-type]
+
+
+def test_config_of_a_model(corpus: Path, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"format": "elmokit-bilm", "version": 1, **TINY.to_dict()}))
+    assert cli._architecture(None, str(path)) == TINY
+    path.write_text(json.dumps(TINY.to_dict() | {"new": 1}))
+    result = call(corpus, "--out", tmp_path / "out", "--tokens", 1, "--config", path)
+    assert isinstance(result.exception, ConfigError)
+    for damaged in ("{}", "[]", "no"):
+        path.write_text(damaged)
+        result = call(corpus, "--out", tmp_path / "out", "--tokens", 1, "--config", path)
+        assert isinstance(result.exception, FormatError)
+        assert "is no architecture" in str(result.exception)
+
+
+# -- stopping ------------------------------------------------------------------------------------
+
+
+def report(**changes: Any) -> Report:
+    facts: dict[str, Any] = {
+        "progress": Progress(step=10, tokens=1_234_567, seconds=5.0),
+        "spent": 0.25,
+        "loss": 4.5678,
+        "speed": 9321.4,
+        "held_out": None,
+        "epochs": 0.5,
+    }
+    return Report(**facts | changes)
+
+
+def test_stopped(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any, watch: Any, **__: Any) -> None:
+        watch(report())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "pretrain", stopped)
+    out = tmp_path / "model"
+    result = call(corpus, "--out", out, "--minutes", 1)
+    assert result.exit_code == 130
+    assert result.stderr == (
+        f"stopped after 1,234,567 words; to go on: elmo pretrain {corpus} --out {out} --resume\n"
+    )
+    assert call(corpus, "--out", out, "--minutes", 1, RANK="1").stderr in ("", "\nAborted!\n")
+
+
+# -- what is shown -------------------------------------------------------------------------------
+
+
+def test_told() -> None:
+    assert told(report(), None) == "1.23 M words  9,321/s  loss 4.57"
+    found = Perplexity(123.44, 119.96, 1, 1, 0)
+    assert told(report(held_out=found), 3725.4) == (
+        "1.23 M words  9,321/s  loss 4.57  held out 123.4/120.0  1:02:05 left"
+    )
+
+
+def test_lines_without_a_terminal(
+    corpus: Path, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "LINE_SECONDS", 0)
+    result = call(corpus, "--out", tmp_path / "model", "--config", config, "--epochs", 1, *OPTIONS)
+    lines = result.stderr.splitlines()
+    assert "held out" not in lines[0]
+    assert lines[-1].startswith("100.0%  1.22 k words")
+    assert "held out" in lines[-1]
+    assert "0:00:00 left" in lines[-1]
+
+
+def test_a_bar_on_a_terminal(corpus: Path, config: Path, tmp_path: Path) -> None:
+    asked = [corpus, "--out", tmp_path / "model", "--config", config, "--epochs", 1, *OPTIONS]
+    result = call(*asked, FORCE_COLOR="1", COLUMNS="120")
+    assert result.exit_code == 0, result.output
+    assert "opening the corpus" in result.stderr
+    assert "held out" in result.stderr
+    assert "loss" not in result.stdout
+    assert "words/s" in result.stdout
+
+
+# -- wrong use -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "say how long to train: --minutes, --tokens or --epochs"),
+        (["--minutes", "1", "--epochs", "2"], "give --minutes or --epochs"),
+        (["--epochs", "1", "--size", "tiny", "--config", "x"], "give --size or --config"),
+        (["--epochs", "1", "--lanes", "2"], "--lanes would have no effect"),
+        (["--epochs", "1", "--text", "stream", "--batch", "2"], "--batch would have no effect"),
+        (
+            ["--epochs", "1", "--sampler", "full", "--negatives", "9", "--window", "3"],
+            "--negatives, --window would have no effect",
+        ),
+        (["--epochs", "1", "--size", "huge"], "huge"),
+    ],
+)
+def test_wrong_use(corpus: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
+    result = call(corpus, "--out", tmp_path / "out", *arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--epochs", "0"], InputError),
+        (["--tokens", "1", "--rate", "-1"], ConfigError),
+        (["--tokens", "1", "--text", "stream", "--lanes", "5", "--shards", "2"], ConfigError),
+        (["--resume"], InputError),
+    ],
+)
+def test_refused(corpus: Path, tmp_path: Path, arguments: list[str], error: type) -> None:
+    assert isinstance(call(corpus, "--out", tmp_path / "out", *arguments).exception, error)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_text_is_no_corpus(corpus: Path, tmp_path: Path) -> None:
+    text = corpus.parent / "train.txt"
+    result = call(text, "--out", tmp_path / "out", "--minutes", 1)
+    assert result.exit_code == 2
+    assert f"elmo corpus {text} --out CORPUS" in " ".join(result.stderr.split())
+    result = call(corpus.parent, "--out", tmp_path / "out", "--minutes", 1)
+    assert "a directory without corpus.json" in result.stderr
+    result = call(tmp_path / "none", "--out", tmp_path / "out", "--minutes", 1)
+    assert isinstance(result.exception, FormatError)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rate", "0.1", "--clip", "1"], "--rate cannot change when a run is resumed"),
+        (["--recipe", "bilm-tf"], "--recipe cannot change"),
+        (["--recipe", "recommended", "--batch", "9"], "--batch, --recipe cannot change"),
+        (["--size", "tiny"], "--config, --size cannot change"),
+    ],
+)
+def test_resume_with_other_choices(
+    corpus: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    out = tmp_path / "model"
+    Plan(TINY, SENTENCES, Budget(tokens=9), "of another corpus").write(out / "training")
+    result = call(corpus, "--out", out, "--resume", *arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    same = ["--recipe", "recommended", *OPTIONS]
+    result = call(corpus, "--out", out, "--resume", *same)
+    assert "another corpus" in str(result.exception), "choices that are the same are none"
+
+
+def test_sizes() -> None:
+    assert set(cli.SIZES) == set(SIZES)
+
+
+def test_help_has_examples() -> None:
+    result = CliRunner().invoke(command, ["--help"])
+    assert result.stdout.count("elmo pretrain ") >= 3
+    assert "torchrun" in result.stdout
+
+
+# -- torchrun ------------------------------------------------------------------------------------
+
+
+def test_torchrun(corpus: Path, config: Path, tmp_path: Path) -> None:
+    """Two processes end in the same model as one, and only the first of them speaks."""
+    import torch
+
+    if not torch.distributed.is_available():
+        pytest.skip("this PyTorch has no torch.distributed")
+    asked = [corpus, "--config", config, "--tokens", 700, *OPTIONS]
+    assert call(*asked, "--out", tmp_path / "one").exit_code == 0
+    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*run, "-m", "elmokit", "pretrain", *map(str, asked), "--out", str(tmp_path / "two")],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("held out") == 1
+    one, two = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two"))
+    assert one == two

@@ -1,0 +1,182 @@
+"""The scripts that make and measure the built-in model, on a model and texts of a few words."""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import tarfile
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.conftest import REPOSITORY, random_bilm, small_config
+
+from elmokit import formats
+from elmokit.bilm.model import BiLM
+from elmokit.bilm.state import State
+from elmokit.elmo import Elmo
+from elmokit.errors import InputError
+from elmokit.lm import perplexity
+from elmokit.text.vocabulary import Vocabulary
+
+TEXT = "The bank of the river was wide. A play was shown.\n\nThey play by the bank every day.\n"
+WORDS = ["<S>", "</S>", "<UNK>", "the", ".", "bank", "play", "was"]
+
+
+@pytest.fixture(autouse=True)
+def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(REPOSITORY / "runs" / "builtin"))
+    monkeypatch.setattr("elmokit.probe.linear.FEWEST_STEPS", 25)  # two words are soon told apart
+
+
+@pytest.fixture
+def bilm() -> BiLM:
+    """A model that predicts words, as a run leaves it."""
+    config = small_config()
+    source = np.random.default_rng(0)
+    softmax = {
+        "softmax.weight": source.standard_normal((len(WORDS), 6)).astype(np.float32),
+        "softmax.bias": source.standard_normal(len(WORDS)).astype(np.float32),
+    }
+    whole = random_bilm(config)
+    vocabulary = Vocabulary.parse(("\n".join(WORDS) + "\n").encode(), "test")
+    weights = {**whole.weights, **softmax}
+    return replace(whole, weights=weights, vocabulary=vocabulary, settled=State.zeros(config))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Plain and compressed, unpacked and packed: all forms are read."""
+    place = tmp_path / "data"
+    place.mkdir()
+    (place / "lm-en-test.txt").write_text(TEXT)
+    (place / "lm-en-train.txt").write_text(TEXT * 2)
+    (place / "lm-en-valid.txt.xz").write_bytes(lzma.compress(TEXT.encode()))
+    (place / "lm-biomed-test.txt").write_text("Cells divide by the river.\n")
+    with tarfile.open(place / "pos-ewt.tar.xz", "w:xz") as archive:
+        for name, times in (("train", 250), ("dev", 5), ("test", 5)):
+            content = b"It\tPRON\tPRP\nis\tAUX\tVBZ\n\n" * times
+            entry = tarfile.TarInfo(f"pos-ewt/{name}.tsv")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return place
+
+
+def test_texts_are_read_as_the_command_reads_them(data: Path) -> None:
+    texts = import_module("texts")
+    plain, packed = (list(texts.sentences(data, f"lm-en-{name}")) for name in ("test", "valid"))
+    assert plain == packed
+    assert plain[1] == ["A", "play", "was", "shown", "."] and len(plain) == 3
+    assert list(texts.sentences_with(data, "lm-en-train", "play", 3)) == [*plain[1:], plain[1]]
+    assert list(texts.sentences_with(data, "lm-en-test", "play", 3)) == plain[1:]
+    with pytest.raises(InputError, match=r"no lm-fr\.txt or lm-fr\.txt\.xz"):
+        list(texts.sentences(data, "lm-fr"))
+
+
+def test_measure_and_tables(bilm: BiLM, data: Path) -> None:
+    measure, tables = import_module("measure"), import_module("tables")
+    model = Elmo(bilm)
+    found = measure.measure(model, data, adapted=model, tell=lambda line: None)
+    assert json.loads(json.dumps(found)) == found
+    expected = perplexity(model, import_module("texts").sentences(data, "lm-en-test"))
+    assert found["perplexity"] == expected.to_dict()
+    assert found["tags"]["words"] == {"train": 500, "dev": 10, "test": 10}
+    assert found["tags"]["most frequent"]["XPOS"] == {"dev": 1.0, "test": 1.0}
+    for kind in ("trained", "untrained"):
+        assert len(found["tags"][kind]) == 8
+        assert all(score["accuracy"]["dev"] == 1.0 for score in found["tags"][kind])
+        assert [layer["layer"] for layer in found["senses"]["bank"][kind]] == [0, 1, 2]
+    for query in found["neighbours"]:
+        for one in query["nearest"]["this word"]:
+            assert one["words"][one["place"]] == query["word"]
+        assert [len(each) for each in query["nearest"].values()] == [3, 3]
+    for about in found["adaptation"].values():
+        assert about["before"] == about["after"]
+    assert found["signature"]["model"] == bilm.fingerprint
+    assert len(found["signature"]["data"]) == 7
+    text = tables.everything(found)
+    assert f"{expected.forward:.1f}" in text
+    assert "| XPOS, dev | trained | **100.0** | 100.0 | 100.0 | 100.0 | 100.0 |" in text
+    assert "made a spectacular **play** on Alusik" in text
+    widths = {line.count("|") for line in tables.tags(found["tags"]).splitlines()}
+    assert len(widths) == 1
+
+
+def test_pack(bilm: BiLM, data: Path, tmp_path: Path) -> None:
+    pack = import_module("pack")
+    formats.write(bilm, tmp_path / "run")
+    before, after, files = pack.pack(tmp_path / "run", tmp_path / "out")
+    packed = formats.read(tmp_path / "out")
+    assert packed.fingerprint == after.fingerprint != before.fingerprint == bilm.fingerprint
+    assert all(array.dtype == np.float16 for array in packed.weights.values())
+    assert packed.vocabulary is not None and packed.settled is not None
+    assert all(file.stat().st_mode & 0o044 == 0o044 for file in files)
+    found = pack.compared(before, after, data)
+    assert found["float16"]["mean"] == pytest.approx(found["float32"]["mean"], rel=1e-2)
+    assert found["float16"]["mean"] != found["float32"]["mean"]
+
+
+def test_what_cannot_be_packed(bilm: BiLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pack = import_module("pack")
+    formats.write(random_bilm(small_config()), tmp_path / "mute")
+    with pytest.raises(InputError, match="lacks its vocabulary"):
+        pack.pack(tmp_path / "mute", tmp_path / "out")
+    huge = {**bilm.weights, "softmax.bias": np.full(len(WORDS), 1e6, np.float32)}
+    with pytest.raises(InputError, match=r"softmax\.bias holds 1e\+06"):
+        pack.halved(replace(bilm, weights=huge))
+    formats.write(bilm, tmp_path / "run")
+    monkeypatch.setattr(pack, "MOST_BYTES", 1000)
+    with pytest.raises(InputError, match="at most 1,000"):
+        pack.pack(tmp_path / "run", tmp_path / "large")
+
+
+def test_eight_bits_are_near(bilm: BiLM) -> None:
+    rows = import_module("pack").with_8_bit_softmax(bilm).weights["softmax.weight"]
+    exact = bilm.weights["softmax.weight"]
+    step = np.abs(exact).max(axis=1, keepdims=True) / 127
+    assert (np.abs(rows - exact) <= step / 2 + 1e-6).all() and (rows != exact).any()
+
+
+def trained(tmp_path: Path) -> tuple[Path, Path]:
+    """A corpus, and a run on it of a few steps."""
+    from elmokit.train.budget import Budget
+    from elmokit.train.build import Options, build_corpus
+    from elmokit.train.pretrain import pretrain
+    from elmokit.train.recipe import RECIPES
+
+    text = tmp_path / "text.txt"
+    text.write_text(TEXT * 20)
+    valid = tmp_path / "valid.txt"
+    valid.write_text(TEXT)
+    corpus, run = tmp_path / "corpus", tmp_path / "run"
+    build_corpus([str(text)], corpus, Options(size=12), valid=[str(valid)], processes=1)
+    recipe = RECIPES["recommended"].but(batch=200)
+    pretrain(corpus, run, config=small_config(), recipe=recipe, budget=Budget(tokens=1500))
+    return corpus, run
+
+
+def test_from_a_run_to_its_card(tmp_path: Path, data: Path) -> None:
+    corpus, run = trained(tmp_path)
+    # The newest checkpoint of a run that has ended is its model.
+    seen, progress = import_module("snapshot").snapshot(run, corpus)
+    assert seen.fingerprint == formats.read(run).fingerprint and progress["tokens"] >= 1500
+
+    card, measure = import_module("card"), import_module("measure")
+    _, after, files = import_module("pack").pack(run, tmp_path / "model")
+    measured: dict[str, Any] = measure.measure(Elmo(after), data, tell=lambda line: None)
+    from elmokit.train.corpus import Corpus
+
+    packed = {"bytes": sum(file.stat().st_size for file in files)}
+    text = card.card(after, run, Corpus.open(corpus), measured, packed)
+    assert after.fingerprint in text and "cc-by-sa-3.0" in text
+    assert f"{progress['tokens']:,} (" in text
+    assert "$" not in text
+    assert "| `2x11_6_17cnn_1xhighway`, 3 layers of 12 |" in text
+    assert f"{measured['perplexity']['forward']:.1f}" in text
+    assert "biomedical articles" not in text  # nothing was adapted
+    with pytest.raises(InputError, match="another model"):
+        card.card(formats.read(run), run, Corpus.open(corpus), measured, packed)
