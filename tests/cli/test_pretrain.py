@@ -18,7 +18,7 @@ from tests.train.toy import SENTENCES, TINY, toy_corpus
 
 from elmokit.bilm.sizes import SIZES
 from elmokit.cli import pretrain as cli
-from elmokit.cli.pretrain import command, told
+from elmokit.cli.pretrain import command, summary, told  # noqa: E402
 from elmokit.elmo import Elmo
 from elmokit.errors import ConfigError, FormatError, InputError
 from elmokit.lm import Perplexity
@@ -175,6 +175,13 @@ def test_told() -> None:
     assert told(report(held_out=found), 3725.4) == (
         "1.23 M words  9,321/s  loss 4.57  held out 123.4/120.0  1:02:05 left"
     )
+
+
+def test_summary_without_held_out_text() -> None:
+    facts = {"model": "m", "held_out": None, "seconds": 10.0, "tokens": 500, "epochs": 2.0}
+    shown = summary(facts | {"curve": "c"})
+    assert "held out  no text to measure it with" in shown
+    assert "0:00:10, 50 words/s" in shown
 
 
 def test_lines_without_a_terminal(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.train.toy import (  # noqa: E402
     in_process,
     learn_and_die,
     toy_corpus,
+    toy_text,
 )
 
 from elmokit.bilm.config import LSTM  # noqa: E402
@@ -28,6 +30,7 @@ from elmokit.errors import FormatError, InputError, TrainingError  # noqa: E402
 from elmokit.nn import compiled  # noqa: E402
 from elmokit.train import checkpoint  # noqa: E402
 from elmokit.train.budget import Budget  # noqa: E402
+from elmokit.train.build import Options, build_corpus  # noqa: E402
 from elmokit.train.corpus import Corpus  # noqa: E402
 from elmokit.train.metrics import read_metrics  # noqa: E402
 from elmokit.train.pretrain import pretrain, resume  # noqa: E402
@@ -282,6 +285,21 @@ def test_report(corpus: Path, tmp_path: Path) -> None:
     assert valid is not None
     assert last.held_out.words == valid.tokens
     assert np.isfinite(last.loss)
+
+
+def test_no_held_out_text_and_no_main_thread(tmp_path: Path) -> None:
+    """As from a notebook's background thread, where signals are not ours."""
+    text, heard = tmp_path / "text.txt", list[Report]()
+    text.write_text(toy_text(50))
+    options = Options(form="tokenized", held_out=0)
+    made = build_corpus([str(text)], tmp_path / "corpus", options, processes=1)
+    with ThreadPoolExecutor(1) as thread:
+        how = plan(budget=Budget(epochs=1), watch=heard.append)
+        thread.submit(lambda: pretrain(made.path, tmp_path / "model", **how)).result()
+    assert heard[-1].held_out is None
+    assert heard[-1].spent == 1
+    assert noted(tmp_path / "model") == []
+    assert (tmp_path / "model/training/curve.svg").exists()
 
 
 def test_held_out_is_spread_over_the_text(corpus: Path) -> None:
