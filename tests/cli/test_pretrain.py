@@ -18,7 +18,7 @@ from tests.train.toy import SENTENCES, TINY, toy_corpus
 
 from elmokit.bilm.sizes import SIZES
 from elmokit.cli import pretrain as cli
-from elmokit.cli.pretrain import command, summary, told  # noqa: E402
+from elmokit.cli.pretrain import command, summary, told
 from elmokit.elmo import Elmo
 from elmokit.errors import ConfigError, FormatError, InputError
 from elmokit.lm import Perplexity

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,14 @@ def test_a_longer_budget(corpus: Path, tmp_path: Path) -> None:
 # -- stopping ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
+def number(request: pytest.FixtureRequest) -> Iterator[int]:
+    """A signal that is heard: whoever runs the tests in the background has SIGINT ignored."""
+    before = signal.signal(request.param, signal.default_int_handler)
+    yield request.param
+    signal.signal(request.param, before)
+
+
 def test_signals_stop_between_steps(
     number: int, corpus: Path, undisturbed: dict[str, Path], tmp_path: Path
 ) -> None:
