@@ -209,7 +209,10 @@ def _write_hdf5(bilm: BiLM, path: Path) -> None:
 
     with h5py.File(path, "w") as hdf5:
         for entry in layout(bilm.config):
-            parts = [bilm.weights[name] for name in entry.ours]
-            hdf5[entry.name] = np.concatenate(parts).reshape(entry.shape)
+            joined = np.concatenate([bilm.weights[name] for name in entry.ours])
+            # Half precision is widened: AllenNLP adds 1 to the forget gate's bias in the file's
+            # own precision, and would round it.
+            wide = joined.astype(np.promote_types(joined.dtype, np.float32), copy=False)
+            hdf5[entry.name] = wide.reshape(entry.shape)
         for name, array in bilm.extra.items():
             hdf5[name] = array
