@@ -24,7 +24,7 @@ from elmokit.train.learner import Learner
 from elmokit.train.loop import Loop
 from elmokit.train.memory import keep_memory
 from elmokit.train.recipe import Recipe
-from elmokit.train.run import RUN, TRAINING, Plan, Run
+from elmokit.train.run import EVALUATIONS, RUN, TRAINING, Plan, Run
 from elmokit.train.stream import Marks, reader_of
 
 
@@ -98,6 +98,8 @@ def _run(
     out: Path, plan: Plan, corpus: Corpus, place: torch.device, group: Group, **how: Any
 ) -> Elmo:
     config, recipe = plan.config, plan.recipe
+    if plan.budget.minutes is not None:  # looking takes a few seconds, which are not learned in
+        how.setdefault("evaluations", max(2, min(EVALUATIONS, round(plan.budget.minutes))))
     if group.any(group.agree(plan.number) != plan.number):
         raise TrainingError(
             "the processes have different recipes, budgets or corpora: give all of them the same "
