@@ -29,6 +29,7 @@ COMMANDS = (
     "finetune",
     "perplexity",
     "substitutes",
+    "task",
 )
 """Each is the function `command` of the module of that name beside this file."""
 
@@ -67,6 +68,11 @@ def elmo(debug: bool) -> None:
     elmo pretrain CORPUS --out DIR --minutes 60   a new model from a corpus
     elmo finetune MODEL TEXT... --out DIR         adapt a model to a domain
     elmo perplexity MODEL FILE                    how well a model predicts a text
+
+    \b
+    elmo task train ner --train F --dev F --out DIR    a model of one of the six tasks
+    elmo task predict DIR "Ada lived in London."       what it finds
+    elmo task compare ner --train F --dev F --out DIR  what ELMo brings
 
     MODEL is a path (a directory, one file of a model, a zip archive) or a name; `builtin` is the
     English model in the package.

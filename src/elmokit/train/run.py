@@ -14,12 +14,9 @@ from __future__ import annotations
 import json
 import math
 import os
-import signal
-import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +39,7 @@ from elmokit.train.budget import Budget
 from elmokit.train.corpus import Corpus, Split
 from elmokit.train.curve import draw_curve
 from elmokit.train.distributed import Group
+from elmokit.train.interrupt import between_steps
 from elmokit.train.loop import Loop, Progress, Step
 from elmokit.train.metrics import Metrics, read_metrics
 from elmokit.train.recipe import Recipe
@@ -183,7 +181,7 @@ class Run:
         return self._finish()
 
     def _learn(self) -> None:
-        with _between_steps(patient=self._group.world > 1) as stopped:
+        with between_steps(patient=self._group.world > 1) as stopped:
 
             def after(step: Step) -> None:
                 self._after(step)
@@ -311,30 +309,3 @@ def held_out(corpus: Corpus, split: Split, words: int | None) -> Iterator[list[s
     for i in range(0, split.sentences, every):
         ids, _ = split.gather(np.array([i]))
         yield [corpus.words[j] for j in ids.tolist()]
-
-
-@contextmanager
-def _between_steps(patient: bool) -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C or SIGTERM sets; the second has its usual effect.
-
-    Unless `patient`: torchrun sends another to each of its processes.
-    """
-    stopped = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopped
-        return
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    before = {n: handler for n, handler in handlers.items() if handler != signal.SIG_IGN}
-
-    def stop(number: int, frame: Any) -> None:
-        stopped.set()
-        for each, handler in before.items() if not patient else ():
-            signal.signal(each, handler)
-
-    for number in before:
-        signal.signal(number, stop)
-    try:
-        yield stopped
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

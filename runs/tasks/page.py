@@ -1,0 +1,204 @@
+"""The tables and the picture of docs/tasks.md, from comparisons that were made.
+
+    python runs/tasks/page.py WORK_DIR --out tables.md --picture tasks.svg
+
+Reads WORK_DIR/*/comparison.json, as `elmo task compare` leaves them; computes nothing but means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+
+
+class Known(NamedTuple):
+    """How a comparison is called, and what the paper has for it."""
+
+    title: str
+    data: str
+    paper: str
+    """The paper's data, score and relative error reduction in percent."""
+
+
+KNOWN = {
+    "squad": Known("Question answering", "SQuAD 1.1, 38 articles", "24.9"),
+    "lingnli": Known("Entailment", "LingNLI", "5.8 (SNLI)"),
+    "sick": Known("Entailment", "SICK", "5.8 (SNLI)"),
+    "srl": Known("Semantic roles", "English Web Treebank", "17.2 (OntoNotes)"),
+    "coref": Known("Coreference", "LitBank", "9.8 (OntoNotes)"),
+    "ner": Known("Named entities", "CoNLL-2003", "21"),
+    "sst5": Known("Sentiment", "SST-5", "6.8"),
+}
+
+
+def main() -> None:
+    """Read, write, done."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--picture", type=Path)
+    given = parser.parse_args()
+    found = read(given.work)
+    given.out.write_text(tables(found), encoding="utf-8")
+    if given.picture:
+        given.picture.write_text(picture(found), encoding="utf-8")
+
+
+def read(work: Path) -> dict[str, Json]:
+    """The comparisons in a directory, in the order of the paper's table."""
+    return {
+        name: json.loads((work / name / "comparison.json").read_text(encoding="utf-8"))
+        for name in KNOWN
+        if (work / name / "comparison.json").exists()
+    }
+
+
+def tables(found: dict[str, Json]) -> str:
+    """All tables as Markdown, and what determined them."""
+    return "\n".join(
+        [
+            *("<!-- whole -->", *whole(found), ""),
+            *("<!-- small -->", *small(found), ""),
+            *("<!-- weights -->", *weights(found), ""),
+            *("<!-- signature -->", *signature(found), ""),
+        ]
+    )
+
+
+def whole(found: dict[str, Json]) -> list[str]:
+    """Baseline and ELMo with all of the training set."""
+    lines = [
+        "| task | data | training | score | baseline | + ELMo | gain | error | the paper's | seeds "
+        "won | a run |",
+        "|---|---|--:|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, numbers in found.items():
+        row = next(row for row in numbers["rows"] if row["share"] == 1)
+        baseline, elmo = row["baseline"], row["elmo"]
+        known = KNOWN[name]
+        minutes = max(baseline["seconds"], elmo["seconds"]) / 60
+        lines.append(
+            f"| {known.title} | {known.data} | {_examples(numbers, 1):,} | {numbers['score']} "
+            f"| {_spread(baseline)} | {_spread(elmo)} | {elmo['mean'] - baseline['mean']:+.2f} "
+            f"| {-row['relative_error_reduction']:+.1f} % | −{known.paper} % "
+            f"| {_won(row)} of {len(elmo['scores'])} | {minutes:.1f} min |"
+        )
+    return lines
+
+
+def small(found: dict[str, Json]) -> list[str]:
+    """The gain by the size of the training set."""
+    lines = [
+        "| data | part | examples | baseline | + ELMo | gain | error |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, numbers in found.items():
+        if len(numbers["rows"]) < 2:
+            continue
+        for row in numbers["rows"]:
+            baseline, elmo = row["baseline"], row["elmo"]
+            lines.append(
+                f"| {KNOWN[name].data} | {100 * row['share']:g} % "
+                f"| {_examples(numbers, row['share']):,} | {_spread(baseline)} | {_spread(elmo)} "
+                f"| {elmo['mean'] - baseline['mean']:+.2f} "
+                f"| {-row['relative_error_reduction']:+.1f} % |"
+            )
+    return lines
+
+
+def weights(found: dict[str, Json]) -> list[str]:
+    """What each place has learned to take from each layer."""
+    lines = ["| data | place | characters | LSTM 1 | LSTM 2 | γ |", "|---|---|--:|--:|--:|--:|"]
+    for name, numbers in found.items():
+        for place, learned in numbers["weights"].items():
+            shares = " | ".join(f"{share:.2f}" for share in learned["shares"])
+            lines.append(f"| {KNOWN[name].data} | {place} | {shares} | {learned['gamma']:.2f} |")
+    return lines
+
+
+def signature(found: dict[str, Json]) -> list[str]:
+    """What the numbers depend on."""
+    models = {numbers["biLM"][:12] for numbers in found.values()}
+    versions = {numbers["elmokit"] for numbers in found.values()}
+    data = ", ".join(f"{name} {numbers['data']['test'][:8]}" for name, numbers in found.items())
+    return [
+        f"elmokit {', '.join(sorted(versions))}, biLM {', '.join(sorted(models))}, "
+        f"test data {data}."
+    ]
+
+
+def picture(found: dict[str, Json]) -> str:
+    """For each task the baseline's score and ELMo's, as two dots on a line; every seed faint."""
+    height, left, width = 46, 190, 460
+    rows = []
+    for k, (name, numbers) in enumerate(found.items()):
+        row = next(row for row in numbers["rows"] if row["share"] == 1)
+        scores = [*row["baseline"]["scores"], *row["elmo"]["scores"]]
+        low, high = min(scores), max(scores)
+        span = max(high - low, 1.0)
+        low, high = low - 0.25 * span, high + 0.25 * span
+        y = 56 + height * k
+
+        def x(score: float, low: float = low, high: float = high) -> float:
+            return round(left + width * (score - low) / (high - low), 1)
+
+        means = [row[system]["mean"] for system in ("baseline", "elmo")]
+        rows += [
+            f'<text x="{left - 16}" y="{y + 1}" class="e">{KNOWN[name].title}</text>',
+            f'<text x="{left - 16}" y="{y + 15}" class="e s">{KNOWN[name].data}</text>',
+            f'<line x1="{left}" x2="{left + width}" y1="{y}" y2="{y}" class="a"/>',
+            f'<line x1="{x(means[0])}" x2="{x(means[1])}" y1="{y}" y2="{y}" class="g"/>',
+        ]
+        for system, mean in zip(("baseline", "elmo"), means, strict=True):
+            rows += [
+                f'<circle cx="{x(score)}" cy="{y}" r="3" class="{system} f"/>'
+                for score in row[system]["scores"]
+            ]
+            rows += [
+                f'<circle cx="{x(mean)}" cy="{y}" r="6" class="{system}"/>',
+                f'<text x="{x(mean)}" y="{y - 11}" class="n">{mean:.1f}</text>',
+            ]
+    total = 56 + height * len(found)
+    style = (
+        "text{font:13px system-ui,sans-serif;fill:#1f2328}.s{font-size:11px;fill:#6e7781}"
+        ".e{text-anchor:end}.n{font-size:11px;text-anchor:middle}.a{stroke:#d0d7de}.g{stroke:#1a7f64;stroke-width:3}"
+        ".baseline{fill:#8c959f}.elmo{fill:#1a7f64}.f{opacity:.35}"
+        "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.s{fill:#8d96a0}.a{stroke:#30363d}}"
+    )
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 30} {total}" '
+            f'role="img" aria-label="Scores without and with ELMo on each task">',
+            f"<style>{style}</style>",
+            f'<circle cx="{left + 6}" cy="18" r="6" class="baseline"/>',
+            f'<text x="{left + 18}" y="22">baseline</text>',
+            f'<circle cx="{left + 106}" cy="18" r="6" class="elmo"/>',
+            f'<text x="{left + 118}" y="22">+ ELMo</text>',
+            f'<text x="{left + 190}" y="22" class="s">each line has a scale of its own; '
+            "small dots are seeds</text>",
+            *rows,
+            "</svg>\n",
+        ]
+    )
+
+
+def _spread(system: Json) -> str:
+    return f"{system['mean']:.2f} ± {system['spread']:.2f}"
+
+
+def _won(row: Json) -> int:
+    pairs = zip(row["baseline"]["scores"], row["elmo"]["scores"], strict=True)
+    return sum(elmo > baseline for baseline, elmo in pairs)
+
+
+def _examples(numbers: Json, share: float) -> int:
+    found: int = next(run["examples"] for run in numbers["runs"] if run["share"] == share)
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Words that look at words: attention over the real words of a sentence, and pooling of them.
+
+Padding is never looked at. Every sentence has at least one word, so no softmax is over nothing.
+
+Shape letters: B sentences, T and U words of two sentences, H size of a word's vector.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Softmax over the last dimension, where the mask is true; zero elsewhere."""
+    return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+
+
+def attended(scores_BTU: Tensor, values_BUH: Tensor, mask_BU: Tensor) -> Tensor:
+    """For each of T words the average of the U words' values, weighted by its scores: (B, T, H)."""
+    return masked_softmax(scores_BTU, mask_BU[:, None, :]) @ values_BUH
+
+
+def mean(x_BTH: Tensor, mask_BT: Tensor) -> Tensor:
+    """The average word of each sentence, (B, H)."""
+    kept = mask_BT[:, :, None].to(x_BTH)
+    return (x_BTH * kept).sum(dim=1) / kept.sum(dim=1)
+
+
+def largest(x_BTH: Tensor, mask_BT: Tensor) -> Tensor:
+    """The largest number over the words of each sentence, (B, H)."""
+    return x_BTH.masked_fill(~mask_BT[:, :, None], -torch.inf).amax(dim=1)

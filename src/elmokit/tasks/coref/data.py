@@ -1,0 +1,357 @@
+"""CoNLL-2012 files to documents and back. Knows no model and no score.
+
+A document goes from `#begin document (id); part 000` to `#end document`; a line is a word, a blank
+line ends a sentence. Columns stand between tabs or runs of spaces: the word is the fourth, the
+speaker the tenth where there are as many as CoNLL-2012 has, and the coreference column is the
+last. There `(3` opens a mention of cluster 3, `3)` closes the latest one that is open, `(3)` is a
+mention of one word, `|` stands between them, and `-`, `_` or nothing means none. Mentions lie
+within a sentence; those of different clusters may cross, as they do in some annotated files.
+
+Clusters of one mention are kept: CoNLL-2012 has none, LitBank has, and a model can learn from them
+what a mention is. `metric.score` leaves them out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from rich.text import Text
+
+from elmokit.errors import FormatError, InputError
+from elmokit.tasks.sister import Examples
+from elmokit.text.sentences import split_sentences
+from elmokit.text.tokenize import words
+
+ARGUMENTS = ("text",)
+
+
+class Mention(NamedTuple):
+    """Some words of a sentence: `sentences[sentence][start:end]`."""
+
+    sentence: int
+    start: int
+    end: int
+
+
+Cluster = tuple[Mention, ...]
+Clusters = tuple[Cluster, ...]
+"""Mentions of the same thing, in the order of the text; the clusters by their first mention."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A document."""
+
+    document: str
+    """As its first line names it: `(id); part 000`."""
+    sentences: tuple[tuple[str, ...], ...]
+    speakers: tuple[str, ...]
+    """Of each sentence; empty where none is named."""
+    clusters: Clusters | None
+    """None if it has to be found."""
+    where: str = field(default="", compare=False)
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """Its sentences."""
+        return self.sentences
+
+
+def read(path: Path) -> Examples[Example]:
+    """The documents of a file, or of all files under a directory whose names end in `conll`."""
+    path = Path(path).expanduser()
+    if path.is_dir():
+        files = [
+            file
+            for file in sorted(path.rglob("*conll"))
+            if file.is_file() and not file.name.startswith(".")
+        ]
+        if not files:
+            raise FormatError(
+                f"{path} has no file whose name ends in conll; expected CoNLL-2012 files "
+                "(name a single file to read it whatever it is called)"
+            )
+    else:
+        files = [path]
+    skipped: Counter[str] = Counter()
+    items = [example for file in files for example in _documents(file, skipped)]
+    if not items:
+        raise FormatError(
+            f"{path} has no document with words; expected '#begin document (id); part 000' and "
+            "lines of CoNLL-2012 columns"
+        )
+    return Examples(items, skipped)
+
+
+def parse(texts: Sequence[str]) -> Example:
+    """A document of raw text, of as many sentences as there are in it."""
+    (text,) = texts
+    sentences = tuple(
+        sentence for span in split_sentences(text) if (sentence := tuple(words(span.text)))
+    )
+    if not sentences:
+        raise InputError(f"the text {text[:40]!r} has no words; expected at least one")
+    return Example("(text); part 000", sentences, ("",) * len(sentences), None)
+
+
+def labels(example: Example) -> Iterable[str]:
+    """None: a cluster has no name."""
+    return ()
+
+
+def facts(examples: Sequence[Example]) -> dict[str, Any]:
+    """Nothing: all that the model knows is in its weights."""
+    return {}
+
+
+_BEGIN = re.compile(r"#\s*begin document\s*(.*)")
+_END = re.compile(r"#\s*end document")
+_PART = re.compile(r"(\()?(\d+)(\))?")
+_NAME = re.compile(r"\((.*)\); part (\S+)")
+_FEWEST, _WORD, _SPEAKER, _WITH_SPEAKER = 5, 3, 9, 12
+_NOTHING = frozenset({"", "-", "_"})
+
+
+def _documents(path: Path, skipped: Counter[str]) -> Iterator[Example]:
+    """The documents of a file; what had to be left out is added to `skipped`."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise FormatError(
+            f"{path} cannot be read ({error.strerror}); expected a CoNLL-2012 file"
+        ) from None
+    document: _Open | None = None
+    for number, raw in enumerate(lines, start=1):
+        where = f"{path}:{number}"
+        try:
+            line = raw.decode().rstrip("\r").removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            raise FormatError(f"{where}: not UTF-8 ({error}); convert the file to UTF-8") from None
+        if begin := _BEGIN.match(line):
+            if document is not None:
+                raise FormatError(
+                    f"{where}: a document begins before the one of {document.where} has ended; "
+                    "expected '#end document' between them"
+                )
+            document = _Open(begin[1].strip(), where)
+        elif _END.match(line):
+            if document is None:
+                raise FormatError(f"{where}: '#end document' without '#begin document' before it")
+            document.end_sentence(where)
+            if document.sentences:
+                yield document.closed(skipped)
+            else:
+                skipped["document without words"] += 1
+            document = None
+        elif not line.strip():
+            if document is not None:
+                document.end_sentence(where)
+        elif not line.startswith("#"):
+            if document is None:
+                raise FormatError(
+                    f"{where}: a word outside of a document; expected "
+                    "'#begin document (id); part 000' before it"
+                )
+            document.add_word(line, where)
+    if document is not None:
+        raise FormatError(
+            f"{document.where}: this document does not end; expected '#end document' "
+            "(is the file cut off?)"
+        )
+
+
+class _Open:
+    """A document that is being read."""
+
+    def __init__(self, name: str, where: str) -> None:
+        self.name = name
+        self.where = where
+        self.sentences: list[tuple[str, ...]] = []
+        self.speakers: list[str] = []
+        self.words: list[str] = []
+        self.speaker = ""
+        self.mentions: defaultdict[int, list[Mention]] = defaultdict(list)
+        # Of each cluster, where its mentions that have not ended begin: place and line.
+        self.half: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+
+    def add_word(self, line: str, where: str) -> None:
+        """A line of columns."""
+        columns = line.split("\t") if "\t" in line else line.split()
+        if len(columns) < _FEWEST:
+            raise FormatError(
+                f"{where}: {len(columns)} columns in {line[:60]!r}; expected at least {_FEWEST}: "
+                "document, part, number, word, …, coreference"
+            )
+        word = columns[_WORD].strip()
+        if not word or word.split() != [word]:
+            raise FormatError(f"{where}: {columns[_WORD]!r} in column 4; expected a word")
+        if not self.words and len(columns) >= _WITH_SPEAKER:
+            speaker = columns[_SPEAKER].strip()
+            self.speaker = "" if speaker in _NOTHING else speaker
+        self._mark(columns[-1].strip(), len(self.words), where)
+        self.words.append(word)
+
+    def _mark(self, marks: str, place: int, where: str) -> None:
+        """The mentions that begin and end at a word.
+
+        As in the official scorer those of one word are read first, then all beginnings, then all
+        ends, and an end belongs to the latest beginning in its cluster.
+        """
+        if marks in _NOTHING:
+            return
+        sentence = len(self.sentences)
+        ends = []
+        for mark in marks.split("|"):
+            part = _PART.fullmatch(mark.strip())
+            if part is None or not (part[1] or part[3]):
+                raise FormatError(
+                    f"{where}: {mark!r} in the coreference column {marks!r}; expected (3, 3) or "
+                    "(3), with | between them, or - for none"
+                )
+            cluster = int(part[2])
+            mentions = self.mentions[cluster]  # clusters are in the order in which they appear
+            if part[1] and part[3]:
+                mentions.append(Mention(sentence, place, place + 1))
+            elif part[1]:
+                self.half[cluster].append((place, where))
+            else:
+                ends.append(cluster)
+        for cluster in ends:
+            if not self.half[cluster]:
+                raise FormatError(
+                    f"{where}: {cluster}) ends a mention of cluster {cluster}, but none is open "
+                    f"in this sentence; expected ({cluster} before it"
+                )
+            start, _ = self.half[cluster].pop()
+            self.mentions[cluster].append(Mention(sentence, start, place + 1))
+
+    def end_sentence(self, where: str) -> None:
+        """A blank line, or the end of the document."""
+        for cluster, begun in self.half.items():
+            if begun:
+                raise FormatError(
+                    f"{begun[-1][1]}: ({cluster} begins a mention that does not end in its "
+                    f"sentence; expected {cluster}) before {where}"
+                )
+        if self.words:
+            self.sentences.append(tuple(self.words))
+            self.speakers.append(self.speaker)
+            self.words = []
+            self.speaker = ""
+
+    def closed(self, skipped: Counter[str]) -> Example:
+        """All of it. A mention that is in two clusters stays in the first of them."""
+        seen: set[Mention] = set()
+        clusters = []
+        for marked in self.mentions.values():
+            new = sorted(set(marked) - seen)
+            if len(new) < len(marked):
+                skipped["mention marked twice"] += len(marked) - len(new)
+            seen.update(new)
+            if new:
+                clusters.append(tuple(new))
+        return Example(
+            self.name,
+            tuple(self.sentences),
+            tuple(self.speakers),
+            tuple(sorted(clusters)),
+            self.where,
+        )
+
+
+def write(file: TextIO, examples: Sequence[Example], predictions: Sequence[Clusters]) -> None:
+    """The documents with the predicted clusters, as the official scorer reads them.
+
+    The document's first line is that of the file it was read from: the scorer pairs key and
+    response by it.
+    """
+    for example, clusters in zip(examples, predictions, strict=True):
+        found = _NAME.fullmatch(example.document)
+        name, part = (found[1], found[2]) if found else (example.document or "-", "000")
+        marks = _marks(clusters)
+        file.write(f"#begin document {example.document}\n")
+        for s, (sentence, speaker) in enumerate(
+            zip(example.sentences, example.speakers, strict=True)
+        ):
+            for place, word in enumerate(sentence):
+                mark = "|".join(marks.get((s, place), ["-"]))
+                columns = [name.replace(" ", "_"), part.lstrip("0") or "0", str(place), word]
+                columns += ["-", "*", "-", "-", "-", speaker or "-", "*", mark]
+                file.write("\t".join(columns) + "\n")
+            file.write("\n")
+        file.write("#end document\n")
+
+
+def _marks(clusters: Clusters) -> dict[tuple[int, int], list[str]]:
+    """What stands in the coreference column, by sentence and word: outer brackets outside."""
+    opening: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    closing: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    numbered = [(mention, number) for number, cluster in enumerate(clusters) for mention in cluster]
+    # The longest first: it opens first where several begin, and closes last where several end.
+    for mention, number in sorted(numbered, key=lambda one: one[0].start - one[0].end):
+        if mention.end - mention.start == 1:
+            opening[mention.sentence, mention.start].append(f"({number})")
+        else:
+            opening[mention.sentence, mention.start].append(f"({number}")
+            closing[mention.sentence, mention.end - 1].insert(0, f"{number})")
+    return {place: opening[place] + closing[place] for place in {*opening, *closing}}
+
+
+def record(example: Example, prediction: Clusters) -> dict[str, Any]:
+    """The sentences and the clusters; `end` is the number of the word after the last."""
+    return {
+        "document": example.document,
+        "sentences": [list(sentence) for sentence in example.sentences],
+        "clusters": [
+            [
+                {
+                    **mention._asdict(),
+                    "text": " ".join(
+                        example.sentences[mention.sentence][mention.start : mention.end]
+                    ),
+                }
+                for mention in cluster
+            ]
+            for cluster in prediction
+        ],
+    }
+
+
+_COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan")
+
+
+def show(example: Example, prediction: Clusters) -> Text:
+    """The text, a line a sentence; mentions in brackets, with the number of their cluster."""
+    starts: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    ends: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for number, cluster in enumerate(prediction):
+        for sentence, start, end in cluster:
+            starts[sentence, start].append((-end, number))
+            ends[sentence, end - 1].append((-start, number))
+    text = Text()
+    for s, sentence_words in enumerate(example.sentences):
+        if s:
+            text.append("\n")
+        inside: list[int] = []
+        for place, word in enumerate(sentence_words):
+            if place:
+                text.append(" ", _style(inside))
+            for _, number in sorted(starts[s, place]):
+                inside.append(number)
+                text.append("[", _style(inside))
+            text.append(word, _style(inside))
+            for _, number in sorted(ends[s, place]):
+                text.append(f"]{number + 1}", _style([number]))
+                # The latest of its number: mentions of one cluster may lie in each other.
+                del inside[len(inside) - 1 - inside[::-1].index(number)]
+    return text
+
+
+def _style(inside: list[int]) -> str:
+    """The colour of the innermost cluster."""
+    return f"bold {_COLOURS[inside[-1] % len(_COLOURS)]}" if inside else ""

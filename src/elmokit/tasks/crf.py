@@ -1,0 +1,140 @@
+"""A linear chain over tags: the probability of a whole sequence, and the best one.
+
+Which tags may follow each other is given once; forbidden steps have no share in the probability
+and are never decoded. Everything is done for all sentences of a batch at a time, a step a word.
+
+Knows nothing about what the tags mean.
+Shape letters: B sentences, T words, K tags.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+_TINY = 1e-300
+
+
+def viterbi(
+    scores_BTK: Tensor, lengths_B: Tensor, steps_KK: Tensor, first_K: Tensor, last_K: Tensor
+) -> list[list[int]]:
+    """The tags with the highest sum of scores, for each sentence; of equals, the lowest number.
+
+    Args:
+        scores_BTK: of a tag at a word.
+        lengths_B: words in each sentence, at least 1; on the CPU.
+        steps_KK: score of tag k (second) after tag j (first); -inf forbids.
+        first_K: score of a tag at the first word.
+        last_K: score of a tag at the last word.
+    """
+    T = scores_BTK.shape[1]
+    best_BK = scores_BTK[:, 0] + first_K
+    alive_TB = torch.arange(T)[:, None] < lengths_B
+    alive_TB = alive_TB.to(scores_BTK.device)
+    steps_KK = steps_KK.T.contiguous()  # the maximum over the last axis is the fast one
+    back = []
+    for t in range(1, T):
+        reached_BK, from_BK = (best_BK[:, None, :] + steps_KK).max(dim=-1)
+        back.append(from_BK)
+        best_BK = torch.where(alive_TB[t, :, None], reached_BK + scores_BTK[:, t], best_BK)
+    tag_B = (best_BK + last_K).argmax(dim=-1)
+    path = [tag_B]
+    for t in range(T - 1, 0, -1):
+        earlier_B = back[t - 1].gather(1, tag_B[:, None])[:, 0]
+        tag_B = torch.where(alive_TB[t], earlier_B, tag_B)
+        path.append(tag_B)
+    path_BT = torch.stack(path[::-1], dim=1).tolist()
+    return [row[:length] for row, length in zip(path_BT, lengths_B.tolist(), strict=True)]
+
+
+class CRF(torch.nn.Module):
+    """P(y | scores) ∝ exp(Σ_t score_t[y_t] + step[y_t−1, y_t]), over the sequences allowed."""
+
+    allowed_KK: Tensor
+    first_K: Tensor
+    last_K: Tensor
+
+    def __init__(self, allowed_KK: Tensor, first_K: Tensor, last_K: Tensor) -> None:
+        """Make a chain.
+
+        Args:
+            allowed_KK: true where tag k (second) may follow tag j (first).
+            first_K: true where a tag may begin a sentence.
+            last_K: true where a tag may end a sentence.
+        """
+        super().__init__()
+        tags = len(first_K)
+        self.register_buffer("allowed_KK", allowed_KK, persistent=False)
+        self.register_buffer("first_K", first_K, persistent=False)
+        self.register_buffer("last_K", last_K, persistent=False)
+        self.step_KK = torch.nn.Parameter(torch.zeros(tags, tags))
+        self.begin_K = torch.nn.Parameter(torch.zeros(tags))
+        self.end_K = torch.nn.Parameter(torch.zeros(tags))
+
+    def _scores(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The scores of steps, beginnings and ends, -inf where forbidden."""
+        return (
+            self.step_KK.masked_fill(~self.allowed_KK, -math.inf),
+            self.begin_K.masked_fill(~self.first_K, -math.inf),
+            self.end_K.masked_fill(~self.last_K, -math.inf),
+        )
+
+    def loss(self, scores_BTK: Tensor, tags_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """−log P(tags), for each sentence (B,); the tags of a sentence must be an allowed sequence.
+
+        Args:
+            scores_BTK: of a tag at a word.
+            tags_BT: the right ones; any tag at padding.
+            lengths_B: words in each sentence, at least 1; on the CPU.
+        """
+        lengths_B = lengths_B.to(scores_BTK.device)
+        # Double precision, because the forward probabilities are kept as they are, not as
+        # logarithms: that makes a step one small product of matrices.
+        scores_BTK = scores_BTK.double()
+        return (
+            self._log_all(scores_BTK, lengths_B) - self._score(scores_BTK, tags_BT, lengths_B)
+        ).float()
+
+    def _score(self, scores_BTK: Tensor, tags_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """The score of given tags."""
+        T = scores_BTK.shape[1]
+        mask_BT = torch.arange(T, device=lengths_B.device) < lengths_B[:, None]
+        words_BT = scores_BTK.gather(2, tags_BT[:, :, None])[:, :, 0]
+        steps_BT = self.step_KK[tags_BT[:, :-1], tags_BT[:, 1:]]
+        final_B = tags_BT.gather(1, lengths_B[:, None] - 1)[:, 0]
+        return (
+            (words_BT * mask_BT).sum(1)
+            + (steps_BT * mask_BT[:, 1:]).sum(1)
+            + self.begin_K[tags_BT[:, 0]]
+            + self.end_K[final_B]
+        )
+
+    def _log_all(self, scores_BTK: Tensor, lengths_B: Tensor) -> Tensor:
+        """log Σ exp(score) over all allowed sequences: the forward algorithm, scaled at each step.
+
+        Padding is run through and what comes of it is not looked at.
+        """
+        step_KK, begin_K, end_K = (score.double().exp() for score in self._scores())
+        top_BT = scores_BTK.detach().amax(-1)
+        likely_TBK = (scores_BTK - top_BT[:, :, None]).exp().transpose(0, 1).unbind(0)
+        forward_BK = likely_TBK[0] * begin_K
+        forwards, sizes = [], []
+        for t, likely_BK in enumerate(likely_TBK):
+            if t:
+                forward_BK = (forward_BK @ step_KK) * likely_BK
+            size_B1 = forward_BK.sum(-1, keepdim=True).clamp_min(_TINY)
+            forward_BK = forward_BK / size_B1
+            forwards.append(forward_BK)
+            sizes.append(size_B1)
+        log_BT = torch.cat(sizes, dim=1).log() + top_BT
+        final_B = lengths_B - 1
+        row_B = torch.arange(len(lengths_B), device=lengths_B.device)
+        final_BK = torch.stack(forwards, dim=1)[row_B, final_B]
+        end_B = (final_BK * end_K).sum(-1).clamp_min(_TINY).log()
+        return end_B + log_BT.cumsum(1)[row_B, final_B]
+
+    def decode(self, scores_BTK: Tensor, lengths_B: Tensor) -> list[list[int]]:
+        """The likeliest tags of each sentence."""
+        return viterbi(scores_BTK, lengths_B, *self._scores())

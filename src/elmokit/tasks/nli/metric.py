@@ -1,0 +1,31 @@
+"""Accuracy: how many pairs got their gold label, over all and label by label."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from elmokit.errors import InputError
+from elmokit.tasks.nli.data import Example, Prediction, answer
+
+SCORE = "accuracy"
+
+
+def score(examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
+    """Percent correct, then percent correct and number of pairs for each gold label."""
+    if len(examples) != len(predictions) or not examples:
+        raise InputError(
+            f"{len(predictions)} predictions for {len(examples)} pairs; expected one for each, "
+            "and at least one"
+        )
+    gold = Counter(map(answer, examples))
+    right = Counter(
+        prediction.label
+        for example, prediction in zip(examples, predictions, strict=True)
+        if prediction.label == example.label
+    )
+    scores: dict[str, float] = {SCORE: 100 * right.total() / gold.total()}
+    for label in sorted(gold):
+        scores[f"{SCORE} {label}"] = 100 * right[label] / gold[label]
+        scores[f"pairs {label}"] = gold[label]
+    return scores

@@ -1,0 +1,143 @@
+"""BCN: a sentence read, set against itself word by word, read again, pooled and judged.
+
+McCann, Bradbury, Xiong & Socher 2017, "Learned in Translation: Contextualized Word Vectors",
+section 5. With one sentence to classify it is given twice, so the biattention has one side. ELMo
+is where Peters et al. 2018 put it (appendix, sentiment): at the input, and at the output of the
+upper biLSTM, the integrator, before the pooling. The last layers are McCann's (batch-normalised
+maxout) if `maxout` says so, or those that Peters et al. found better: two ReLU layers with
+dropout.
+
+Shape letters: B sentences, T words, E size of a word's input, H cells of one direction,
+O = 2H + size of ELMo at the output, K classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from elmokit.tasks.attention import attended, largest, masked_softmax, mean
+from elmokit.tasks.recurrent import BiLSTM
+from elmokit.tasks.sentiment.data import Example, Prediction, answer
+
+if TYPE_CHECKING:
+    from elmokit.tasks.words import Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """The numbers of the model, and what it learns."""
+
+    classes: int = 5
+    """5, or 2: then neutral sentences are left out."""
+    phrases: int = 0
+    """The least number of words of a phrase to learn from; 0 for whole sentences only."""
+    hidden: int = 300
+    """H, and the size of the feed-forward layer before the first biLSTM."""
+    dropout: float = 0.3
+    """In the feed-forward layers, and of the vectors that are pooled."""
+    maxout: int = 0
+    """Linear pieces of a maxout unit in the last layers; 0 for ReLU layers without batch norm."""
+
+
+class Model(torch.nn.Module):
+    """From a sentence to how its writer likes what it is about."""
+
+    def __init__(self, words: Words, sizes: Sizes, facts: dict[str, Any]) -> None:
+        """`facts` holds nothing that is needed: the classes are in the sizes."""
+        super().__init__()
+        hidden, dropout = sizes.hidden, sizes.dropout
+        self.words = words
+        self.classes = sizes.classes
+        self.feedforward = torch.nn.Sequential(
+            torch.nn.Linear(words.dim, hidden), torch.nn.ReLU(), torch.nn.Dropout(dropout)
+        )
+        self.encoder = BiLSTM(hidden, hidden)
+        self.integrator = BiLSTM(3 * self.encoder.dim, hidden)
+        integrated = self.integrator.dim + words.output_dim
+        self.dropout = torch.nn.Dropout(dropout)
+        self.self_attention = torch.nn.Linear(integrated, 1)
+        self.classifier = _classifier(4 * integrated, hidden, sizes)
+        for layer in (*self.feedforward, *self.classifier.modules()):
+            if isinstance(layer, torch.nn.Linear):
+                # What PyTorch starts with shrinks from layer to layer; it learns late, if at all.
+                torch.nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+                torch.nn.init.zeros_(layer.bias)
+
+    def forward(self, examples: Sequence[Example]) -> Tensor:
+        """The classes' scores before the softmax, (B, K)."""
+        embedded = self.words([example.words for example in examples])
+        mask_BT, lengths_B = embedded.mask_BT, embedded.lengths_B
+        x_BTH = self.encoder(self.feedforward(embedded.x_BTE), lengths_B)
+
+        # Biattention: A = X Xᵀ; C is what each word looks at in the sentence's other copy.
+        c_BTH = attended(x_BTH @ x_BTH.mT, x_BTH, mask_BT)
+        x_y_BTH = self.integrator(torch.cat([x_BTH, x_BTH - c_BTH, x_BTH * c_BTH], -1), lengths_B)
+        x_y_BTO = self.dropout(embedded.beside(x_y_BTH))
+
+        # Pooling: the largest, the average, the least, and an average weighted by learned β.
+        beta_BT = masked_softmax(self.self_attention(x_y_BTO).squeeze(-1), mask_BT)
+        x_self_BO = (beta_BT[:, None, :] @ x_y_BTO).squeeze(1)
+        pooled = [
+            largest(x_y_BTO, mask_BT),
+            mean(x_y_BTO, mask_BT),
+            -largest(-x_y_BTO, mask_BT),
+            x_self_BO,
+        ]
+        scores_BK: Tensor = self.classifier(torch.cat(pooled, dim=-1))
+        return scores_BK
+
+    def loss(self, examples: Sequence[Example]) -> Tensor:
+        """The mean cross entropy of the gold labels."""
+        scores_BK = self(examples)
+        gold_B = torch.tensor([answer(example) for example in examples])
+        return functional.cross_entropy(scores_BK, gold_B.to(scores_BK.device))
+
+    def predict(self, examples: Sequence[Example]) -> list[Prediction]:
+        """The likeliest class of each sentence."""
+        shares = self(examples).softmax(dim=-1).tolist()
+        return [
+            Prediction(max(range(self.classes), key=row.__getitem__), tuple(row)) for row in shares
+        ]
+
+
+def _classifier(size: int, hidden: int, sizes: Sizes) -> torch.nn.Module:
+    """Two layers and the scores."""
+    dropout = torch.nn.Dropout(sizes.dropout)
+    widths = [size, 2 * hidden, hidden]
+    layers: list[torch.nn.Module] = []
+    for before, after in pairwise(widths):
+        if sizes.maxout:
+            layers += [dropout, Maxout(before, after, sizes.maxout)]
+        else:
+            layers += [torch.nn.Linear(before, after), torch.nn.ReLU(), dropout]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(hidden, sizes.classes))
+
+
+class Maxout(torch.nn.Module):
+    """Units that are the largest of several linear functions, of batch-normalised input."""
+
+    def __init__(self, size: int, units: int, pieces: int) -> None:
+        """`pieces` linear functions for each of the `units`."""
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(size)
+        self.linear = torch.nn.Linear(size, units * pieces)
+        self.pieces = pieces
+
+    def forward(self, x_BE: Tensor) -> Tensor:
+        """(B, E) to (B, units)."""
+        if self.training and len(x_BE) == 1:  # one example has no variance: use what is known
+            norm = self.norm
+            x_BE = functional.batch_norm(
+                x_BE, norm.running_mean, norm.running_var, norm.weight, norm.bias
+            )
+        else:
+            x_BE = self.norm(x_BE)
+        pieces: Tensor = self.linear(x_BE)
+        return pieces.view(len(x_BE), -1, self.pieces).amax(dim=-1)

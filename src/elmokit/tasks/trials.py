@@ -1,0 +1,294 @@
+"""Many runs of one task that differ in a choice or two: side by side, each on a core of its own.
+
+Every run has a directory, and what came of it is written there last: interrupted and called again
+with the same arguments, it goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import elmokit
+from elmokit.errors import InputError
+from elmokit.tasks.settings import Settings, read
+
+OUTCOME = "outcome.json"
+
+
+@dataclass(frozen=True)
+class Files:
+    """The data of a task."""
+
+    train: str
+    dev: str
+    test: str | None = None
+
+    def fingerprints(self) -> dict[str, str]:
+        """A checksum of each, directories included."""
+        found = {name: path for name, path in asdict(self).items() if path is not None}
+        return {name: data_hash(Path(path).expanduser()) for name, path in found.items()}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A run that is wanted."""
+
+    system: str
+    """What it stands for in a table: runs of one system differ in their seeds only."""
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        """Of its directory."""
+        return f"{self.system}-{self.settings.seed}".replace(" ", "_").replace("/", "_")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run."""
+
+    system: str
+    seed: int
+    dev: dict[str, float]
+    """Scores of the epoch that was kept."""
+    test: dict[str, float]
+    """Empty without a test set."""
+    weights: dict[str, Any]
+    """What the mix at each place has learned."""
+    curve: list[float]
+    """The main score on the development set, epoch by epoch."""
+    best_epoch: int
+    seconds: float
+    examples: int
+    """That it learned from."""
+
+    def main(self, score: str) -> float:
+        """The score that counts, on the test set if there is one."""
+        return (self.test or self.dev)[score]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What is heard of a run while it goes on."""
+
+    run: str
+    done: float
+    """Part of the most that it can take."""
+    text: str
+    ended: bool = False
+
+
+Hear = Callable[[Moment], None]
+
+
+def run_trials(
+    trials: Sequence[Trial],
+    files: Files,
+    out: str | Path,
+    *,
+    jobs: int | None = None,
+    hear: Hear = lambda moment: None,
+) -> list[Outcome]:
+    """Run all, in the order of `trials`; `hear` is called from another thread.
+
+    Args:
+        trials: what to run; their names must differ.
+        files: what all of them read.
+        out: where each gets a directory.
+        jobs: how many at a time, one thread each; one for each core by default.
+        hear: who looks on.
+    """
+    from elmokit.engine.native import usable_processors
+
+    place = Path(out).expanduser()
+    if len({trial.name for trial in trials}) < len(trials):
+        raise InputError("two of the runs have the same name")
+    data = files.fingerprints()
+    jobs = min(jobs or usable_processors(), len(trials))
+    outcomes: dict[str, Outcome] = {}
+    waiting = []
+    for trial in trials:
+        if (known := _known(place / trial.name, trial, data)) is None:
+            waiting.append(trial)
+        else:
+            outcomes[trial.name] = known
+            hear(Moment(trial.name, 1.0, "done before", ended=True))
+    if waiting:
+        context = multiprocessing.get_context("spawn")
+        with context.Manager() as manager:
+            moments = manager.Queue()
+            ended = threading.Event()
+            listener = threading.Thread(target=_listen, args=(moments, hear, ended), daemon=True)
+            listener.start()
+            pool = ProcessPoolExecutor(jobs, context, initializer=_one_thread)
+            try:
+                futures = [
+                    pool.submit(_run, trial, files, data, str(place), moments) for trial in waiting
+                ]
+                for future in as_completed(futures):
+                    outcome = future.result()
+                    outcomes[Trial(outcome.system, _seeded(trials, outcome)).name] = outcome
+            except BaseException:
+                _stop(pool)
+                raise
+            finally:
+                ended.set()
+                listener.join()
+                pool.shutdown(cancel_futures=True)
+    return [outcomes[trial.name] for trial in trials]
+
+
+def run_one(
+    trial: Trial, files: Files, data: Mapping[str, str], place: Path, hear: Hear
+) -> Outcome:
+    """Run one in this process; what came of it is on disk afterwards."""
+    from elmokit.tasks.fit import PLAN as STARTED
+    from elmokit.tasks.fit import TRAINING, fit
+
+    directory = place / trial.name
+    train, dev = (read(trial.settings.task, path) for path in (files.train, files.dev))
+    watch = _Telling(trial, hear)
+    trained = fit(
+        trial.settings,
+        train,
+        dev,
+        directory,
+        resume=(directory / TRAINING / STARTED).exists(),
+        watch=watch,
+    )
+    test = {}
+    if files.test is not None:
+        watch.say(1.0, "on the test set")
+        test = trained.evaluate(read(trial.settings.task, files.test))
+    main = trial.settings.sister.SCORE
+    lines = (directory / TRAINING / "epochs.jsonl").read_text(encoding="utf-8").splitlines()
+    outcome = Outcome(
+        system=trial.system,
+        seed=trial.settings.seed,
+        dev=trained.scores,
+        test=test,
+        weights=trained.model.words.weights(),
+        curve=[json.loads(line)["scores"][main] for line in lines],
+        best_epoch=trained.about["best_epoch"],
+        seconds=trained.about["seconds"],
+        examples=trained.about["train"]["examples"],
+    )
+    whole = {
+        "elmokit": elmokit.__version__,
+        "settings": trial.settings.to_dict(),
+        "data": dict(data),
+        "outcome": asdict(outcome),
+    }
+    stage = directory / f".{OUTCOME}"
+    stage.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    os.replace(stage, directory / OUTCOME)
+    watch.say(1.0, f"{main} {outcome.main(main):.2f}", ended=True)
+    return outcome
+
+
+def data_hash(path: Path) -> str:
+    """SHA-256 of a file, or of all files of a directory with their names."""
+    if path.is_dir():
+        digest = hashlib.sha256()
+        for each in sorted(path.rglob("*")):
+            if each.is_file():
+                digest.update(f"{each.relative_to(path).as_posix()} {data_hash(each)}\n".encode())
+        return digest.hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+
+
+class _Telling:
+    """A `fit.Watch` that says in a line what it sees."""
+
+    def __init__(self, trial: Trial, hear: Hear) -> None:
+        self._trial, self._hear = trial, hear
+        self._epochs = trial.settings.chosen.schooling.epochs
+        self._best = ""
+
+    def say(self, done: float, text: str, ended: bool = False) -> None:
+        self._hear(Moment(self._trial.name, done, text, ended))
+
+    def layers(self, done: int, of: int) -> None:
+        """So many words have their layers."""
+        self.say(0.0, f"layers of {done:,} of {of:,} words")
+
+    def step(self, progress: Any, batches: int) -> None:
+        """A batch was learned from."""
+        if progress.batch % 10 == 0 or progress.batch == batches:
+            done = (progress.epoch + progress.batch / batches) / self._epochs
+            self.say(done, f"epoch {progress.epoch + 1}/{self._epochs} {self._best}")
+
+    def epoch(self, noted: Mapping[str, Any]) -> None:
+        """An epoch has ended."""
+        if noted["best"]:
+            main = self._trial.settings.sister.SCORE
+            self._best = f"best {noted['scores'][main]:.2f}"
+
+
+def _known(directory: Path, trial: Trial, data: Mapping[str, str]) -> Outcome | None:
+    """What came of it in an earlier call with the same arguments."""
+    try:
+        found = json.loads((directory / OUTCOME).read_text(encoding="utf-8"))
+        same = (found["settings"], found["data"]) == (
+            json.loads(json.dumps(trial.settings.to_dict())),
+            dict(data),
+        )
+        if same:
+            return Outcome(**found["outcome"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise InputError(
+        f"{directory} holds a run with other settings or data; give another directory, or delete it"
+    )
+
+
+def _seeded(trials: Sequence[Trial], outcome: Outcome) -> Settings:
+    for trial in trials:
+        if (trial.system, trial.settings.seed) == (outcome.system, outcome.seed):
+            return trial.settings
+    raise KeyError(outcome.system)
+
+
+def _run(trial: Trial, files: Files, data: Mapping[str, str], place: str, moments: Any) -> Outcome:
+    return run_one(trial, files, data, Path(place), moments.put)
+
+
+def _one_thread() -> None:
+    """Small networks gain nothing from threads, and lose much when the cores are shared."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def _listen(moments: Any, hear: Hear, ended: threading.Event) -> None:
+    while True:
+        try:
+            hear(moments.get(timeout=0.2))
+        except queue.Empty:
+            if ended.is_set():
+                return
+        except (EOFError, OSError):
+            return
+
+
+def _stop(pool: ProcessPoolExecutor) -> None:
+    """Ask the running ones to keep what they have; they stop between two steps."""
+    for process in list((getattr(pool, "_processes", None) or {}).values()):
+        if process.is_alive():
+            process.terminate()

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmokit.elmo import Elmo
+from elmokit.tasks import ner
+from elmokit.tasks.chunks import spans, tags
+from elmokit.tasks.layers import Layers
+from elmokit.tasks.sister import Place
+from elmokit.tasks.words import Words
+
+SIZES = ner.Sizes(characters=8, filters=12, longest=12, hidden=16, layers=2, dropout=0.0)
+EXAMPLES = [
+    ner.Example(("Ada", "lives", "in", "New", "York", "."), ("B-P", "O", "O", "B-L", "I-L", "O")),
+    ner.Example(("in", "Oslo"), ("O", "B-L")),
+    ner.Example(("Oslo", "Ada"), ("B-L", "B-P")),
+]
+
+
+@pytest.fixture
+def model() -> ner.Model:
+    torch.manual_seed(0)
+    return ner.Model(Words(["in", "oslo"]), SIZES, ner.facts(EXAMPLES))
+
+
+def test_it_learns(model: ner.Model) -> None:
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.02)
+    first = model.loss(EXAMPLES).item()
+    for _ in range(25):
+        optimiser.zero_grad()
+        loss = model.loss(EXAMPLES)
+        loss.backward()
+        optimiser.step()
+    assert loss.item() < first / 5
+    model.eval()
+    with torch.no_grad():
+        assert model.predict(EXAMPLES) == [example.tags for example in EXAMPLES]
+
+
+def test_a_sentence_is_answered_alike_in_any_company(model: ner.Model) -> None:
+    model.eval()
+    with torch.no_grad():
+        scores, _ = model._scores(EXAMPLES)
+        for row, example in enumerate(EXAMPLES):
+            alone, _ = model._scores([example])
+            torch.testing.assert_close(scores[row, : len(example.words)], alone[0])
+            assert model.predict(EXAMPLES)[row] == model.predict([example])[0]
+
+
+def test_answers_are_faultless_whatever_the_scores(model: ner.Model) -> None:
+    scores_BTK = 30 * torch.randn(1, 60, len(model.tags))
+    (path,) = model.crf.decode(scores_BTK, torch.tensor([60]))
+    found = [model.tags[k] for k in path]
+    assert tags(spans(found), 60, "BIOES") == tuple(found)
+    assert {tag[0] for tag in found} == set("BIOES")
+
+
+def test_case_and_endings_come_in_by_the_characters(model: ner.Model) -> None:
+    model.eval()
+    a, b = model._scores([ner.Example(("ada",))])[0], model._scores([ner.Example(("Ada",))])[0]
+    assert not torch.equal(a, b)
+
+
+@pytest.mark.parametrize("place", ["input", "output", "both"])
+def test_elmo_anywhere(elmo: Elmo, tmp_path: Path, place: Place) -> None:
+    words = Words(["in"], Layers(elmo, tmp_path), place=place)
+    model = ner.Model(words, SIZES, ner.facts(EXAMPLES))
+    model.loss(EXAMPLES).backward()
+    for mix in words.mixes.values():
+        assert mix.gamma.grad is not None and mix.gamma.grad != 0
+    model.eval()
+    assert [len(tags) for tags in model.predict(EXAMPLES)] == [6, 2, 2]
+
+
+@pytest.mark.parametrize("name", ["cpu", "paper"])
+def test_presets(name: str) -> None:
+    preset = ner.PRESETS[name]
+    model = ner.Model(Words(["in"]), preset.sizes, ner.facts(EXAMPLES))
+    assert model.loss(EXAMPLES).isfinite()

@@ -1,0 +1,139 @@
+"""A saved task model: one directory that loads, answers the same, and is refused when damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.tasks import toy
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
+
+from elmokit import tasks  # noqa: E402
+from elmokit.elmo import Elmo  # noqa: E402
+from elmokit.errors import ConfigError, FormatError, InputError, ModelNotFound  # noqa: E402
+from elmokit.tasks.fit import fit  # noqa: E402
+from elmokit.tasks.trained import Trained  # noqa: E402
+
+TEXT = "Dr. Ada in Paris ."
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELMOKIT_CACHE", str(tmp_path / "cache"))
+
+
+def make(tmp_path: Path, **changes: object) -> Trained:
+    train, dev = (tasks.read("ner", path) for path in toy.files(tmp_path))
+    settings = toy.settings(**({"epochs": 1, "elmo": str(toy.model(tmp_path))} | changes))
+    static = None if settings.vectors == "none" else toy.static()
+    return fit(settings, train, dev, tmp_path / "out", static=static)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"elmo": "none"},
+        {"vectors": "none"},
+        {"place": "both", "layers": "projection"},
+        {"layers": "last"},
+        {"tune": True},
+    ],
+    ids=str,
+)
+def test_it_answers_the_same_from_disk(tmp_path: Path, changes: dict[str, object]) -> None:
+    trained = make(tmp_path, **changes)
+    again = Trained.load(tmp_path / "out")
+    assert again.ask(TEXT) == trained.ask(TEXT)
+    assert again.settings == trained.settings and again.scores == trained.scores
+    for name, array in trained.state().items():
+        assert torch.equal(array, again.state()[name])
+    dev = tasks.read("ner", tmp_path / "dev.conll")
+    assert again.evaluate(dev) == pytest.approx(trained.scores)
+
+
+def test_answers_keep_their_order(tmp_path: Path) -> None:
+    trained = make(tmp_path, elmo="none", epochs=3)
+    examples = tasks.read("ner", tmp_path / "train.conll").items
+    together = trained.predict(examples)
+    assert together == [trained.predict([example])[0] for example in examples]
+
+
+def test_the_bilm_is_known_by_its_checksum(tmp_path: Path) -> None:
+    make(tmp_path)
+    about = json.loads((tmp_path / "out/task.json").read_text())
+    assert about["biLM"] == Elmo.load(tmp_path / "bilm").bilm.fingerprint
+    (tmp_path / "bilm").rename(tmp_path / "moved")
+    with pytest.raises(InputError, match="was trained with the biLM"):
+        Trained.load(tmp_path / "out")
+    Trained.load(tmp_path / "out", elmo=tmp_path / "moved")
+
+
+def test_the_builtin_is_found(tmp_path: Path) -> None:
+    make(tmp_path, elmo="builtin")
+    assert Trained.load(tmp_path / "out").ask(TEXT)["words"] == TEXT.split()
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "x.keys.npy", "x.vectors.npy"])
+def test_damage_is_noticed(tmp_path: Path, name: str) -> None:
+    make(tmp_path, elmo="none")
+    path = tmp_path / "out" / name
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(FormatError, match=name):
+        Trained.load(tmp_path / "out")
+    path.unlink()
+    with pytest.raises(FormatError, match=f"lacks {name}"):
+        Trained.load(tmp_path / "out")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "other"}'])
+def test_something_else(tmp_path: Path, text: str) -> None:
+    (tmp_path / "task.json").write_text(text)
+    with pytest.raises(FormatError, match=r"task\.json is damaged"):
+        Trained.load(tmp_path)
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFound, match="elmo task train"):
+        Trained.load(tmp_path / "missing")
+
+
+def test_settings_of_another_version(tmp_path: Path) -> None:
+    make(tmp_path, elmo="none")
+    path = tmp_path / "out/task.json"
+    about = json.loads(path.read_text())
+    path.write_text(json.dumps(about | {"version": 2}))
+    with pytest.raises(FormatError, match="newer"):
+        Trained.load(tmp_path / "out")
+    about["settings"]["colour"] = "red"
+    path.write_text(json.dumps(about))
+    with pytest.raises(ConfigError, match="another elmokit"):
+        Trained.load(tmp_path / "out")
+
+
+def test_how_many_texts(tmp_path: Path) -> None:
+    trained = make(tmp_path, elmo="none")
+    with pytest.raises(InputError, match="2 texts given; ner takes 1: sentence"):
+        trained.ask("one", "two")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"task": "chess"}, "there is no task"),
+        ({"preset": "huge"}, "preset is 'huge'"),
+        ({"place": "top"}, "place is 'top'"),
+        ({"layers": "first"}, "layers is 'first'"),
+        ({"epochs": 0}, "epochs is 0"),
+        ({"share": 0.0}, "share is 0.0"),
+        ({"rate": 0.0}, "rate is 0.0"),
+        ({"dropout": 1.0}, "dropout is 1.0"),
+        ({"sizes": {"colour": 3}}, "no size named colour"),
+    ],
+)
+def test_settings_that_cannot_be(changes: dict[str, object], message: str) -> None:
+    with pytest.raises((ConfigError, InputError), match=message):
+        toy.settings(**changes)
