@@ -36,14 +36,14 @@ fi
 
 # 2. Hours. All that is random comes from the seed; two shards are a part of the recipe, so that the
 #    result does not depend on the number of processors. The model in the package was begun with a
-#    budget of 200 M words and resumed with this one at 16.6 M, while the rate was constant in either
-#    case; the same but for a warm-up twice as long.
+#    budget of 200 M words and resumed with others at 16.6 M and, with this one, at 27.5 M, while the
+#    rate was constant in any case; the same but for a warm-up that was longer.
 if [ -e "$work/run/training/run.json" ]; then
     if [ ! -e "$work/run/manifest.json" ]; then
         "${elmo[@]}" pretrain "$work/corpus" --out "$work/run" --resume
     fi
 else
-    "${elmo[@]}" pretrain "$work/corpus" --out "$work/run" --size tiny --tokens 23500000 \
+    "${elmo[@]}" pretrain "$work/corpus" --out "$work/run" --size tiny --tokens 37000000 \
         --rate 0.005 --schedule trapezoid --shards 2 --seed 0
 fi
 

@@ -14,9 +14,9 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[t
 
 from elmokit import tasks  # noqa: E402
 from elmokit.errors import InputError, TrainingError  # noqa: E402
-from elmokit.tasks.fit import LEAST_STEPS, Unseen, batches_of, fit, part  # noqa: E402
+from elmokit.tasks.fit import Unseen, batches_of, fit, part  # noqa: E402
 from elmokit.tasks.settings import Settings  # noqa: E402
-from elmokit.tasks.sister import Examples  # noqa: E402
+from elmokit.tasks.sister import Examples, Schooling  # noqa: E402
 from elmokit.tasks.trained import Trained  # noqa: E402
 
 
@@ -52,7 +52,7 @@ def test_it_learns(tmp_path: Path, data: tuple[Examples, Examples]) -> None:
 
 
 @pytest.mark.parametrize("elmo", [False, True], ids=["baseline", "elmo"])
-@pytest.mark.parametrize("steps", [7, 70, 120], ids=["first", "second", "last"])
+@pytest.mark.parametrize("steps", [7, 110, 210], ids=["first", "second", "last"])
 def test_resumed_it_ends_the_same(
     tmp_path: Path,
     data: tuple[Examples, Examples],
@@ -99,7 +99,7 @@ def test_the_best_epoch_is_kept_and_it_stops(
     trained = run(tmp_path / "out", data, settings, watch=Noting())
     assert [line["scores"]["f1"] for line in noted] == [50, 80, 70, 80]
     assert trained.scores == {"f1": 80.0} and trained.about["best_epoch"] == 2
-    rates = [0.01 * (1 - (k - 1 / 60) / 9) for k in (1, 2, 3, 4)]
+    rates = [0.01 * (1 - (k - 1 / 105) / 9) for k in (1, 2, 3, 4)]
     assert [line["rate"] for line in noted] == pytest.approx(rates)
 
 
@@ -143,13 +143,14 @@ def test_a_loss_that_is_no_number(tmp_path: Path, data: tuple[Examples, Examples
 
 def test_batches() -> None:
     lengths = [(7 * i) % 31 for i in range(1000)]
-    batches = batches_of(lengths, 10, seed=0, epoch=0)
+    ten = Schooling(epochs=1, batch=10, rate=1.0, steps=50)
+    batches = batches_of(lengths, ten, seed=0, epoch=0)
     assert sorted(i for batch in batches for i in batch) == list(range(1000))
     spread = [max(lengths[i] for i in b) - min(lengths[i] for i in b) for b in batches]
     assert max(spread) <= 3
-    assert batches == batches_of(lengths, 10, seed=0, epoch=0)
-    assert batches != batches_of(lengths, 10, seed=0, epoch=1)
-    assert len(batches_of(lengths[:20], 10, 0, 0)) == LEAST_STEPS
+    assert batches == batches_of(lengths, ten, seed=0, epoch=0)
+    assert batches != batches_of(lengths, ten, seed=0, epoch=1)
+    assert len(batches_of(lengths[:20], ten, 0, 0)) == 50
 
 
 def test_a_share_is_the_same_for_equal_seeds(data: tuple[Examples, Examples]) -> None:

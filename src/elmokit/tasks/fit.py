@@ -34,8 +34,6 @@ from elmokit.train.interrupt import between_steps
 TRAINING, PLAN, LOG = "training", "plan.json", "epochs.jsonl"
 POOL = 50
 """Batches' worth of examples that are sorted by length together."""
-LEAST_STEPS = 50
-"""Of an epoch: a small training set is read several times before the development set is scored."""
 TUNED_PART = 0.1
 """A biLM that learns with the task has so much of its rate: it knows a lot that it could forget."""
 
@@ -117,7 +115,7 @@ def fit(
     """
     place, look = Path(out).expanduser(), watch or Unseen()
     schooling = settings.chosen.schooling
-    train = part(prepare(settings, train, training=True), settings)
+    train = prepare(settings, part(train, settings), training=True)
     dev = prepare(settings, dev, training=False)
     _begin(place, settings, train, dev, resume)
     torch.manual_seed(settings.seed)
@@ -147,7 +145,7 @@ def fit(
 
     with between_steps() as stopped:
         while progress.epoch < schooling.epochs and progress.stale < schooling.patience:
-            batches = batches_of(lengths, schooling.batch, settings.seed, progress.epoch)
+            batches = batches_of(lengths, schooling, settings.seed, progress.epoch)
             model.train()
             for numbers in batches[progress.batch :]:
                 loss = model.loss([train.items[i] for i in numbers])
@@ -218,13 +216,16 @@ def part(train: Examples[Any], settings: Settings) -> Examples[Any]:
     return Examples([train.items[i] for i in chosen.tolist()], train.skipped)
 
 
-def batches_of(lengths: Sequence[int], size: int, seed: int, epoch: int) -> list[list[int]]:
+def batches_of(
+    lengths: Sequence[int], schooling: Schooling, seed: int, epoch: int
+) -> list[list[int]]:
     """An epoch's batches of examples of similar lengths, in an order that seed and epoch tell.
 
-    An epoch reads everything once; a small training set so often that there are `LEAST_STEPS`.
+    An epoch reads everything once; a small training set so often that there are enough steps.
     """
+    size = schooling.batch
     generator = torch.Generator().manual_seed(1_000_003 * seed + epoch)
-    passes = math.ceil(LEAST_STEPS / math.ceil(len(lengths) / size))
+    passes = math.ceil(schooling.steps / math.ceil(len(lengths) / size))
     ordered = []
     for _ in range(passes):
         order = torch.randperm(len(lengths), generator=generator).tolist()
@@ -254,7 +255,7 @@ def _begin(
     """Refuse to overwrite a model, or to go on with another run than the one that began."""
     plan = {
         "elmokit": elmokit.__version__,
-        "settings": settings.to_dict(),
+        **settings.determined(),
         "examples": [len(train), len(dev)],
     }
     path = place / TRAINING / PLAN
@@ -263,10 +264,7 @@ def _begin(
             began = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise TrainingError(f"there is no run in {place} to go on with") from None
-        if (began["settings"], began["examples"]) != (
-            json.loads(json.dumps(plan["settings"])),
-            plan["examples"],
-        ):
+        if any(began.get(name) != plan[name] for name in ("settings", "preset", "examples")):
             raise TrainingError(
                 f"the run in {place} began with other settings or data ({_difference(began, plan)})"
                 "; give the same, or another directory"
@@ -284,6 +282,8 @@ def _begin(
 def _difference(began: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     was, now = began["settings"], plan["settings"]
     names = [name for name in now if was.get(name) != now[name]]
+    if not names and began.get("preset") != plan["preset"]:
+        return "the preset has changed since"
     return ", ".join(f"{n}: {was.get(n)}, now {now[n]}" for n in names) or "other data"
 
 

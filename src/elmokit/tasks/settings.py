@@ -6,6 +6,7 @@ Two runs with equal settings and data end in the same model.
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -108,6 +109,12 @@ class Settings:
             schooling=replace(preset.schooling, **asked),
             dropout=preset.dropout if self.dropout is None else self.dropout,
         )
+
+    def determined(self) -> dict[str, Any]:
+        """All choices, also those of the preset, as JSON gives them back: what a run depends on."""
+        whole = {"settings": self.to_dict(), "preset": asdict(self.chosen)}
+        found: dict[str, Any] = json.loads(json.dumps(whole))
+        return found
 
     @property
     def baseline(self) -> bool:

@@ -64,6 +64,9 @@ class Schooling:
     """The learning rate at the beginning; it falls to zero over all epochs."""
     patience: int = 3
     """Epochs without a better score on the development set, after which it stops."""
+    steps: int = 100
+    """At least so many an epoch: a small training set is read several times before the development
+    set is scored."""
     clip: float = 5.0
     """The largest norm of the gradient over all parameters."""
     optimiser: Optimiser = "adam"

@@ -185,7 +185,7 @@ def run_one(
     )
     whole = {
         "elmokit": elmokit.__version__,
-        "settings": trial.settings.to_dict(),
+        "run": trial.settings.determined(),
         "data": dict(data),
         "outcome": asdict(outcome),
     }
@@ -243,11 +243,7 @@ def _known(directory: Path, trial: Trial, data: Mapping[str, str]) -> Outcome | 
     """What came of it in an earlier call with the same arguments."""
     try:
         found = json.loads((directory / OUTCOME).read_text(encoding="utf-8"))
-        same = (found["settings"], found["data"]) == (
-            json.loads(json.dumps(trial.settings.to_dict())),
-            dict(data),
-        )
-        if same:
+        if found["run"] == trial.settings.determined() and found["data"] == dict(data):
             return Outcome(**found["outcome"])
     except FileNotFoundError:
         return None

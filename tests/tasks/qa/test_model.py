@@ -14,7 +14,7 @@ import torch
 from elmokit.errors import InputError
 from elmokit.tasks.qa import PRESETS, Example, Model, Sizes, parse, score
 from elmokit.tasks.qa.data import Gold
-from elmokit.tasks.qa.model import LONGEST_ANSWER, Merge, Trilinear
+from elmokit.tasks.qa.model import LONGEST_ANSWER, Merge, Trilinear, _matches
 from elmokit.tasks.static import StaticVectors
 from elmokit.tasks.words import Embedded, Words
 
@@ -107,6 +107,22 @@ def test_a_question_is_answered_alike_in_any_company(elmo: bool) -> None:
         one_by_one = [network.predict([example])[0].best for example in EXAMPLES]
         given = [prediction.best for prediction in network.predict(EXAMPLES)]
     assert [answer.text for answer in given] == [answer.text for answer in one_by_one]
+
+
+def test_words_that_the_question_has() -> None:
+    example = asked("Ada lived in London. LIVED Alan there?", "Where did Ada live, in london?")
+    words = [word for sentence in example.passage.sentences for word in sentence]
+    told = _matches([example], len(words) + 1)
+    assert [
+        w for w, m in zip(words, told[0].tolist(), strict=False) if m
+    ] == "Ada in London ?".split()
+    assert told[0, -1] == 0  # padding
+    network = model(replace(SIZES, matches=True))
+    before = network([example])[0]
+    assert network.of_match is not None
+    network.of_match.weight.data += 1.0
+    assert not torch.equal(network([example])[0], before)
+    assert model().of_match is None
 
 
 def test_probabilities_sum_to_one_and_gold_ones_are_summed() -> None:

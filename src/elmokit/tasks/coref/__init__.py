@@ -38,7 +38,7 @@ PRESETS = {
             sentences=40,
             mention_loss=0.5,
         ),
-        schooling=Schooling(epochs=25, batch=1, rate=0.002, patience=8),
+        schooling=Schooling(epochs=15, batch=1, rate=0.002, patience=6, steps=50),
         dropout=0.4,
     ),
     "paper": Preset(

@@ -51,7 +51,7 @@ class Sizes:
 PRESETS = {
     "cpu": Preset(
         sizes=Sizes(characters=16, filters=64, longest=24, hidden=128, layers=1, dropout=0.4),
-        schooling=Schooling(epochs=12, batch=32, rate=2e-3, patience=4),
+        schooling=Schooling(epochs=10, batch=32, rate=2e-3, patience=4),
         dropout=0.4,
     ),
     "paper": Preset(

@@ -20,9 +20,9 @@ PAPER = "ESIM (Chen et al. 2017, arXiv:1609.06038)"
 PLACE: Place = "both"
 PRESETS = {
     "cpu": Preset(
-        sizes=Sizes(hidden=64, dropout=0.3),
-        schooling=Schooling(epochs=5, batch=64, rate=0.001, patience=2),
-        dropout=0.3,
+        sizes=Sizes(hidden=64, dropout=0.2),
+        schooling=Schooling(epochs=4, batch=32, rate=0.001, patience=3, steps=400),
+        dropout=0.2,
     ),
     "paper": Preset(
         sizes=Sizes(hidden=300, dropout=0.5),

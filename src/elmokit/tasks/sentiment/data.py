@@ -173,8 +173,9 @@ def write(file: TextIO, examples: Sequence[Example], predictions: Sequence[Predi
 
 def record(example: Example, prediction: Prediction) -> dict[str, Any]:
     """An answer as a JSON object."""
-    gold = {} if example.label is None else {"gold": example.label}
     names = NAMES[len(prediction.probabilities)]
+    same = example.label is not None and example.classes == len(names)
+    gold = {"gold": example.label} if same else {}
     return {
         "words": list(example.words),
         **gold,

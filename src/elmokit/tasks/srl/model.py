@@ -51,7 +51,7 @@ class Sizes:
 PRESETS = {
     "cpu": Preset(
         sizes=Sizes(mark=50, hidden=100, layers=4, dropout=0.1),
-        schooling=Schooling(epochs=4, batch=32, rate=2e-3, patience=2, clip=1.0),
+        schooling=Schooling(epochs=4, batch=32, rate=2e-3, patience=4, clip=1.0),
         dropout=0.1,
     ),
     "paper": Preset(
