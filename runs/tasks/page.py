@@ -21,17 +21,16 @@ class Known(NamedTuple):
     title: str
     data: str
     paper: str
-    """The paper's data, score and relative error reduction in percent."""
+    """The paper's relative error reduction, and its data if that is other data."""
 
 
 KNOWN = {
-    "squad": Known("Question answering", "SQuAD 1.1, 38 articles", "24.9"),
-    "lingnli": Known("Entailment", "LingNLI", "5.8 (SNLI)"),
-    "sick": Known("Entailment", "SICK", "5.8 (SNLI)"),
-    "srl": Known("Semantic roles", "English Web Treebank", "17.2 (OntoNotes)"),
-    "coref": Known("Coreference", "LitBank", "9.8 (OntoNotes)"),
-    "ner": Known("Named entities", "CoNLL-2003", "21"),
-    "sst5": Known("Sentiment", "SST-5", "6.8"),
+    "squad": Known("Question answering", "SQuAD 1.1, 38 articles", "24.9 %"),
+    "sick": Known("Entailment", "SICK", "5.8 % (SNLI)"),
+    "srl": Known("Semantic roles", "English Web Treebank", "17.2 % (OntoNotes)"),
+    "coref": Known("Coreference", "LitBank", "9.8 % (OntoNotes)"),
+    "ner": Known("Named entities", "CoNLL-2003", "21 %"),
+    "sst5": Known("Sentiment", "SST-5", "6.8 %"),
 }
 
 
@@ -73,19 +72,18 @@ def whole(found: dict[str, Json]) -> list[str]:
     """Baseline and ELMo with all of the training set."""
     lines = [
         "| task | data | training | score | baseline | + ELMo | gain | error | the paper's | seeds "
-        "won | a run |",
-        "|---|---|--:|---|--:|--:|--:|--:|--:|--:|--:|",
+        "won |",
+        "|---|---|--:|---|--:|--:|--:|--:|--:|--:|",
     ]
     for name, numbers in found.items():
         row = next(row for row in numbers["rows"] if row["share"] == 1)
         baseline, elmo = row["baseline"], row["elmo"]
         known = KNOWN[name]
-        minutes = max(baseline["seconds"], elmo["seconds"]) / 60
         lines.append(
             f"| {known.title} | {known.data} | {_examples(numbers, 1):,} | {numbers['score']} "
             f"| {_spread(baseline)} | {_spread(elmo)} | {elmo['mean'] - baseline['mean']:+.2f} "
-            f"| {-row['relative_error_reduction']:+.1f} % | −{known.paper} % "
-            f"| {_won(row)} of {len(elmo['scores'])} | {minutes:.1f} min |"
+            f"| {_error(row)} | −{known.paper} "
+            f"| {_won(row)} of {len(elmo['scores'])} |"
         )
     return lines
 
@@ -105,7 +103,7 @@ def small(found: dict[str, Json]) -> list[str]:
                 f"| {KNOWN[name].data} | {100 * row['share']:g} % "
                 f"| {_examples(numbers, row['share']):,} | {_spread(baseline)} | {_spread(elmo)} "
                 f"| {elmo['mean'] - baseline['mean']:+.2f} "
-                f"| {-row['relative_error_reduction']:+.1f} % |"
+                f"| {_error(row)} |"
             )
     return lines
 
@@ -132,54 +130,56 @@ def signature(found: dict[str, Json]) -> list[str]:
 
 
 def picture(found: dict[str, Json]) -> str:
-    """For each task the baseline's score and ELMo's, as two dots on a line; every seed faint."""
-    height, left, width = 46, 190, 460
-    rows = []
+    """For each task the baseline's score and ELMo's on one scale; every seed faint."""
+    step, left, width, top = 40, 190, 440, 62
+    lowest, highest = 30, 100
+    bottom = top + step * len(found) - 12
+
+    def x(score: float) -> float:
+        return round(left + width * (score - lowest) / (highest - lowest), 1)
+
+    rows = [
+        part
+        for tick in range(40, highest + 1, 10)
+        for part in (
+            f'<line x1="{x(tick)}" x2="{x(tick)}" y1="{top - 18}" y2="{bottom}" class="a"/>',
+            f'<text x="{x(tick)}" y="{bottom + 16}" class="n s">{tick}</text>',
+        )
+    ]
     for k, (name, numbers) in enumerate(found.items()):
         row = next(row for row in numbers["rows"] if row["share"] == 1)
-        scores = [*row["baseline"]["scores"], *row["elmo"]["scores"]]
-        low, high = min(scores), max(scores)
-        span = max(high - low, 1.0)
-        low, high = low - 0.25 * span, high + 0.25 * span
-        y = 56 + height * k
-
-        def x(score: float, low: float = low, high: float = high) -> float:
-            return round(left + width * (score - low) / (high - low), 1)
-
+        y = top + step * k
         means = [row[system]["mean"] for system in ("baseline", "elmo")]
         rows += [
-            f'<text x="{left - 16}" y="{y + 1}" class="e">{KNOWN[name].title}</text>',
-            f'<text x="{left - 16}" y="{y + 15}" class="e s">{KNOWN[name].data}</text>',
-            f'<line x1="{left}" x2="{left + width}" y1="{y}" y2="{y}" class="a"/>',
+            f'<text x="{left - 16}" y="{y - 1}" class="e">{KNOWN[name].title}</text>',
+            f'<text x="{left - 16}" y="{y + 13}" class="e s">{KNOWN[name].data}</text>',
             f'<line x1="{x(means[0])}" x2="{x(means[1])}" y1="{y}" y2="{y}" class="g"/>',
+            f'<text x="{x(means[0]) - 11}" y="{y + 4}" class="e v">{means[0]:.1f}</text>',
+            f'<text x="{x(means[1]) + 11}" y="{y + 4}" class="v">{means[1]:.1f}</text>',
         ]
         for system, mean in zip(("baseline", "elmo"), means, strict=True):
             rows += [
                 f'<circle cx="{x(score)}" cy="{y}" r="3" class="{system} f"/>'
                 for score in row[system]["scores"]
             ]
-            rows += [
-                f'<circle cx="{x(mean)}" cy="{y}" r="6" class="{system}"/>',
-                f'<text x="{x(mean)}" y="{y - 11}" class="n">{mean:.1f}</text>',
-            ]
-    total = 56 + height * len(found)
+            rows.append(f'<circle cx="{x(mean)}" cy="{y}" r="6" class="{system}"/>')
     style = (
-        "text{font:13px system-ui,sans-serif;fill:#1f2328}.s{font-size:11px;fill:#6e7781}"
-        ".e{text-anchor:end}.n{font-size:11px;text-anchor:middle}.a{stroke:#d0d7de}.g{stroke:#1a7f64;stroke-width:3}"
+        "text{font:13px system-ui,sans-serif;fill:#1f2328}.s,.v{font-size:11px}"
+        ".e{text-anchor:end}.n{text-anchor:middle}.s{fill:#6e7781}"
+        ".a{stroke:#d8dee4}.g{stroke:#1a7f64;stroke-width:3}"
         ".baseline{fill:#8c959f}.elmo{fill:#1a7f64}.f{opacity:.35}"
         "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.s{fill:#8d96a0}.a{stroke:#30363d}}"
     )
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 30} {total}" '
-            f'role="img" aria-label="Scores without and with ELMo on each task">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 40} '
+            f'{bottom + 24}" role="img" aria-label="Scores without and with ELMo on each task">',
             f"<style>{style}</style>",
             f'<circle cx="{left + 6}" cy="18" r="6" class="baseline"/>',
             f'<text x="{left + 18}" y="22">baseline</text>',
             f'<circle cx="{left + 106}" cy="18" r="6" class="elmo"/>',
             f'<text x="{left + 118}" y="22">+ ELMo</text>',
-            f'<text x="{left + 190}" y="22" class="s">each line has a scale of its own; '
-            "small dots are seeds</text>",
+            f'<text x="{left + 190}" y="22" class="s">score of each task on its test set</text>',
             *rows,
             "</svg>\n",
         ]
@@ -187,7 +187,13 @@ def picture(found: dict[str, Json]) -> str:
 
 
 def _spread(system: Json) -> str:
+    if len(system["scores"]) == 1:
+        return f"{system['mean']:.2f}"
     return f"{system['mean']:.2f} ± {system['spread']:.2f}"
+
+
+def _error(row: Json) -> str:
+    return f"{-row['relative_error_reduction']:+.1f} %".replace("-", "−")
 
 
 def _won(row: Json) -> int:
