@@ -17,7 +17,7 @@ mkdir -p "$work/data"
 comparisons="
 squad      qa         qa-squad        .json   1       1
 sick       nli        nli-sick        .jsonl  $seeds  1,0.1
-srl        srl        srl-ewt         .jsonl  $seeds  1
+srl        srl        srl-ewt         .jsonl  1       1
 coref      coref      coref-litbank   -       $seeds  1
 ner        ner        ner-conll2003   .conll  $seeds  1,0.1
 sst5       sentiment  sentiment-sst5  .txt    $seeds  1

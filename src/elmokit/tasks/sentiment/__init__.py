@@ -21,9 +21,9 @@ PAPER = "biattentive classification network (McCann et al. 2017, arXiv:1708.0010
 PLACE: Place = "both"
 PRESETS = {
     "cpu": Preset(
-        sizes=Sizes(hidden=64, dropout=0.2, phrases=10),
-        schooling=Schooling(epochs=5, batch=64, rate=0.001, patience=2),
-        dropout=0.25,
+        sizes=Sizes(hidden=64, dropout=0.1, phrases=10),
+        schooling=Schooling(epochs=5, batch=64, rate=0.002, patience=2),
+        dropout=0.1,
     ),
     "paper": Preset(
         sizes=Sizes(hidden=300, dropout=0.3, phrases=4),
