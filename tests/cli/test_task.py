@@ -88,7 +88,7 @@ def test_stopped_and_resumed(
     class Impatient(train.Watching):
         def step(self, progress, batches) -> None:
             if progress.step == 20:
-                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), signal.SIGTERM)  # SIGINT may be ignored here
 
     call = ["task", "train", "ner", *arguments, "--epochs", 1, "--out", tmp_path / "m"]
     with monkeypatch.context() as patch:

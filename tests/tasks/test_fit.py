@@ -31,7 +31,7 @@ def run(out: Path, data: tuple[Examples, Examples], settings: Settings, **how: o
 
 
 class Interrupting(Unseen):
-    """Presses Ctrl-C after some steps."""
+    """Asks to stop after some steps."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
@@ -39,7 +39,7 @@ class Interrupting(Unseen):
     def step(self, progress: object, batches: int) -> None:
         self.left -= 1
         if not self.left:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGTERM)  # SIGINT may be ignored here
 
 
 def test_it_learns(tmp_path: Path, data: tuple[Examples, Examples]) -> None:
