@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -127,3 +128,4 @@ def test_wrong_use(elmo_command, given: list[str], code: int, message: str) -> N
     result = elmo_command("task", *given)
     assert result.code == code and message in result.err
     assert len(result.err.strip().splitlines()) <= 4 and "Traceback" not in result.err
+    assert gc.isenabled()

@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.conftest import small_config
 from tests.tasks import toy
 
 pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
+from elmokit import formats
+from elmokit.bilm.random import random_bilm
 from elmokit.errors import FormatError, InputError
 from elmokit.tasks.compare import BASELINE, WITH_ELMO, Comparison, compare
 from elmokit.tasks.trials import Files, Moment, Outcome, data_hash
@@ -73,8 +76,13 @@ def test_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(o.test and o.curve for _, o in found.outcomes)
     again, heard = once()
     assert again == found and {moment.text for moment in heard} == {"done before"}
+    formats.write(random_bilm(small_config(), seed=1), tmp_path / "bilm", "native")
+    with pytest.raises(InputError, match="other settings, data or biLM"):
+        once()
+    formats.write(random_bilm(small_config()), tmp_path / "bilm", "native")
+    assert once()[0] == found
     train.write_text(train.read_text() + "\nEve X O\n", encoding="utf-8")
-    with pytest.raises(InputError, match="other settings or data"):
+    with pytest.raises(InputError, match="other settings, data or biLM"):
         once()
 
 

@@ -125,6 +125,9 @@ def test_another_run_is_not_gone_on_with(tmp_path: Path, data: tuple[Examples, E
     smaller = (Examples(data[0].items[:-1]), data[1])
     with pytest.raises(TrainingError, match="other data"):
         run(tmp_path / "out", smaller, toy.settings(), resume=True)
+    changed = [*data[1].items[1:], data[1].items[0]]
+    with pytest.raises(TrainingError, match="other data"):
+        run(tmp_path / "out", (data[0], Examples(changed)), toy.settings(), resume=True)
     with pytest.raises(TrainingError, match="no run"):
         run(tmp_path / "elsewhere", data, toy.settings(), resume=True)
 

@@ -6,12 +6,16 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pytest
 from tests.conftest import small_config
 
-from elmokit import formats
-from elmokit.bilm.random import random_bilm
-from elmokit.tasks.settings import Settings
-from elmokit.tasks.static import StaticVectors
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
+
+from elmokit import formats  # noqa: E402
+from elmokit.bilm.random import random_bilm  # noqa: E402
+from elmokit.tasks.settings import Settings  # noqa: E402
+from elmokit.tasks.static import StaticVectors  # noqa: E402
+from elmokit.tasks.words import Embedded, Words  # noqa: E402
 
 NAMES = "Ada Alan Grace Barbara Donald Edsger".split()
 PLACES = "London Paris Vienna Delft".split()
@@ -66,3 +70,24 @@ def model(directory: Path) -> Path:
 def settings(**changes: object) -> Settings:
     given = {"task": "ner", "elmo": "none", "epochs": 2, "rate": 0.01, "batch": 4, "sizes": SIZES}
     return Settings(**(given | changes))  # type: ignore[arg-type]
+
+
+def words_of(vocabulary: list[str], dropout: float = 0.0) -> Words:
+    """Words with random vectors of 6 numbers."""
+    vectors = np.random.default_rng(1).standard_normal((len(vocabulary), 6))
+    return Words(StaticVectors.of_words(vocabulary, vectors, "test"), dropout=dropout)
+
+
+class WithOutput(torch.nn.Module):
+    """Words with vectors for the output too, as ELMo there would give them."""
+
+    dim, output_dim = 6, 4
+
+    def __init__(self, vocabulary: list[str]) -> None:
+        super().__init__()
+        self.inner = words_of(vocabulary)
+        self.scale = torch.nn.Parameter(torch.ones(()))
+
+    def forward(self, texts: list[tuple[str, ...]]) -> Embedded:
+        embedded: Embedded = self.inner(texts)
+        return embedded._replace(output_BTD=self.scale * embedded.x_BTE[..., :4])

@@ -36,7 +36,7 @@ from elmokit.train.corpus import Corpus  # noqa: E402
 from elmokit.train.metrics import read_metrics  # noqa: E402
 from elmokit.train.pretrain import pretrain, resume  # noqa: E402
 from elmokit.train.recipe import Recipe  # noqa: E402
-from elmokit.train.run import Plan, Report, held_out  # noqa: E402
+from elmokit.train.run import Plan, Report  # noqa: E402
 
 BUDGET = Budget(tokens=2300)
 """A little more than two epochs."""
@@ -313,9 +313,9 @@ def test_no_held_out_text_and_no_main_thread(tmp_path: Path) -> None:
 def test_held_out_is_spread_over_the_text(corpus: Path) -> None:
     opened = Corpus.open(corpus)
     assert opened.valid is not None
-    everything = list(held_out(opened, opened.valid, None))
+    everything = list(opened.held_out())
     assert sum(map(len, everything)) == opened.valid.tokens
-    some = list(held_out(opened, opened.valid, opened.valid.tokens // 3))
+    some = list(opened.held_out(opened.valid.tokens // 3))
     assert some == everything[::3]
 
 

@@ -11,11 +11,11 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 
 import click
 
 import elmokit
+from elmokit.cli.lazy import Lazy
 from elmokit.errors import ElmoError
 
 COMMANDS = (
@@ -34,19 +34,9 @@ COMMANDS = (
 """Each is the function `command` of the module of that name beside this file."""
 
 
-class _Commands(click.Group):
-    def list_commands(self, context: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"elmokit.cli.{name}").command
-        return command
-
-
 @click.group(
-    cls=_Commands,
+    cls=Lazy,
+    modules={name: f"elmokit.cli.{name}" for name in COMMANDS},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(elmokit.__version__, "-V", "--version", prog_name="elmokit")

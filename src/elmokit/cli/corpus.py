@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from elmokit.cli.bars import time_columns, words_bar
+
 if TYPE_CHECKING:
     from elmokit.train.build import Report
     from elmokit.train.corpus import Corpus
@@ -151,30 +153,7 @@ class _progress:
     """A bar on stderr while the text is read; nothing where nobody looks."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TaskProgressColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        console = Console(stderr=True)
-        self._bar = Progress(
-            SpinnerColumn(),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[words]:,} words, {task.fields[speed]:,.0f}/s"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self._bar = words_bar(*time_columns())
         self._task = self._bar.add_task("", total=None, words=0, speed=0.0)
         self._started = time.perf_counter()
 

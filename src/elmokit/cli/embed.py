@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from elmokit.cli.bars import time_columns, words_bar
+
 if TYPE_CHECKING:
     from elmokit.elmo import Elmo, Layers
 
@@ -153,24 +155,14 @@ def _sentences(lines: Iterator[str], tokenized: bool, split: bool) -> Iterator[s
         return (line.split() for line in lines)
     if not split:
         return lines
+    from elmokit.text.files import paragraphs_of
     from elmokit.text.sentences import split_sentences
 
     return (
-        sentence.text for paragraph in _paragraphs(lines) for sentence in split_sentences(paragraph)
+        sentence.text
+        for paragraph in paragraphs_of(lines)
+        for sentence in split_sentences(paragraph)
     )
-
-
-def _paragraphs(lines: Iterator[str]) -> Iterator[str]:
-    """Running text up to the next blank line, which ends a sentence anyway."""
-    paragraph: list[str] = []
-    for line in lines:
-        if line.strip():
-            paragraph.append(line)
-        elif paragraph:
-            yield "\n".join(paragraph)
-            paragraph = []
-    if paragraph:
-        yield "\n".join(paragraph)
 
 
 def _size(raw: BinaryIO | None) -> int | None:
@@ -229,30 +221,7 @@ class _progress:
     """A bar on stderr while a file is written; nothing where nobody looks."""
 
     def __init__(self, size: int | None, position: Callable[[], int] | None) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TaskProgressColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        console = Console(stderr=True)
-        self._bar = Progress(
-            SpinnerColumn(),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[words]:,} words, {task.fields[speed]:,.0f}/s"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self._bar = words_bar(*time_columns())
         self._task = self._bar.add_task("", total=size, words=0, speed=0.0)
         self._position = position
         self._words = 0

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from elmokit.cli.bars import told_bar, watched
+
 if TYPE_CHECKING:
     from elmokit.lm import Perplexity
     from elmokit.text.vocabulary import Vocabulary
@@ -263,20 +265,8 @@ class _Watching:
     """A bar on stderr while text is read and the model learns; else a line now and then."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-        console = Console(stderr=True)
-        self._lines, self._printed = not console.is_terminal, time.monotonic()
-        self._bar = Progress(
-            BarColumn(bar_width=None),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[told]}"),
-            console=console,
-            transient=True,
-            expand=True,
-            disable=self._lines,
-        )
+        self._lines, self._printed = not watched(), time.monotonic()
+        self._bar = told_bar(disable=self._lines)
         self._task = self._bar.add_task("", total=None, told="opening the model")
 
     def __enter__(self) -> None:

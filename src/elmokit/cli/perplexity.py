@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from elmokit.cli.bars import words_bar
+
 if TYPE_CHECKING:
     from elmokit.lm import Perplexity
     from elmokit.train.chunks import Form
@@ -116,30 +118,14 @@ class _Text:
 
     def __iter__(self) -> Iterator[list[str]]:
         from elmokit.train.chunks import read_chunk
+        from elmokit.train.corpus import Corpus
 
         for part in self._parts:
             if isinstance(part, Path):
-                yield from _held_out(part)
+                yield from Corpus.open(part).held_out()
                 continue
             for block in part.blocks(BLOCK_BYTES):
-                chunk = read_chunk([block], self._form)
-                place = 0
-                for length in chunk.lengths_S.tolist():
-                    yield [chunk.words[i] for i in chunk.ids_N[place : place + length].tolist()]
-                    place += length
-
-
-def _held_out(place: Path) -> Iterator[list[str]]:
-    """The held-out sentences of a corpus."""
-    from elmokit.errors import InputError
-    from elmokit.train.corpus import Corpus
-
-    corpus = Corpus.open(place)
-    if corpus.valid is None:
-        raise InputError(f"{place} is a corpus without held-out text; give a file of text")
-    for i in range(corpus.valid.sentences):
-        ids, _ = corpus.valid.gather([i])
-        yield [corpus.words[j] for j in ids.tolist()]
+                yield from read_chunk([block], self._form).sentences()
 
 
 def _show(found: Perplexity, vocabulary: int, seconds: float) -> None:
@@ -168,28 +154,10 @@ class _progress:
     """A bar on stderr while the text is read; nothing where nobody looks."""
 
     def __init__(self, text: _Text) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TaskProgressColumn,
-            TextColumn,
-            TimeElapsedColumn,
-        )
+        from rich.progress import TextColumn, TimeElapsedColumn
 
-        console = Console(stderr=True)
-        self._bar = Progress(
-            SpinnerColumn(),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[words]:,} words, {task.fields[speed]:,.0f}/s"),
-            TextColumn("perplexity {task.fields[mean]:,.1f} so far"),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        so_far = TextColumn("perplexity {task.fields[mean]:,.1f} so far")
+        self._bar = words_bar(so_far, TimeElapsedColumn())
         self._text = text
         self._task = self._bar.add_task("", total=text.size, words=0, speed=0.0, mean=0.0)
         self._started = time.perf_counter()

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from elmokit.cli.bars import told_bar, watched
+
 if TYPE_CHECKING:
     from elmokit.bilm.config import BiLMConfig
     from elmokit.elmo import Elmo
@@ -246,22 +248,10 @@ class _Watching:
     """A bar on stderr while the model learns; without a terminal a line now and then."""
 
     def __init__(self, *, quiet: bool) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
         self.quiet = quiet
         self.last: Report | None = None
-        console = Console(stderr=True)
-        self._lines = not console.is_terminal
-        self._bar = Progress(
-            BarColumn(bar_width=None),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[told]}"),
-            console=console,
-            transient=True,
-            expand=True,
-            disable=quiet or self._lines,
-        )
+        self._lines = not watched()
+        self._bar = told_bar(disable=quiet or self._lines)
         self._task = self._bar.add_task("", total=1.0, told="opening the corpus")
         self._began: tuple[float, float] | None = None
         self._printed = time.monotonic()

@@ -6,13 +6,14 @@ dies and is resumed ends in the same model. Knows no task.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import shutil
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,12 +27,14 @@ from elmokit.tasks.layers import Layers
 from elmokit.tasks.settings import NONE, Settings
 from elmokit.tasks.sister import Examples, Schooling
 from elmokit.tasks.static import StaticVectors
-from elmokit.tasks.trained import TASK, Trained, load_bilm, prepare
+from elmokit.tasks.trained import TASK, Trained, prepare
 from elmokit.tasks.words import frequent
 from elmokit.train import checkpoint
 from elmokit.train.interrupt import between_steps
 
 TRAINING, PLAN, LOG = "training", "plan.json", "epochs.jsonl"
+COMPARED = ("settings", "preset", "biLM", "data")
+"""What a run that is resumed must have in common with the plan it began with."""
 POOL = 50
 """Batches' worth of examples that are sorted by length together."""
 TUNED_PART = 0.1
@@ -117,14 +120,11 @@ def fit(
     schooling = settings.chosen.schooling
     train = prepare(settings, part(train, settings), training=True)
     dev = prepare(settings, dev, training=False)
-    _begin(place, settings, train, dev, resume)
+    elmo = None if settings.baseline else elmo or Elmo.load(settings.elmo)
+    _begin(place, settings, elmo, (train, dev), resume)
     torch.manual_seed(settings.seed)
-    if not settings.baseline:
-        elmo = elmo or load_bilm(settings)
     x = static or _x(settings, train)
-    trained = Trained.assemble(
-        settings, settings.sister.facts(train.items), x, None if settings.baseline else elmo
-    )
+    trained = Trained.assemble(settings, settings.sister.facts(train.items), x, elmo)
     model, source = trained.model, trained.model.words.elmo
     if isinstance(source, Layers):
         texts = (text for items in (train.items, dev.items) for e in items for text in e.texts)
@@ -250,13 +250,18 @@ def unseen_labels(settings: Settings, train: Examples[Any], other: Examples[Any]
 
 
 def _begin(
-    place: Path, settings: Settings, train: Examples[Any], dev: Examples[Any], resume: bool
+    place: Path,
+    settings: Settings,
+    elmo: Elmo | None,
+    data: Sequence[Examples[Any]],
+    resume: bool,
 ) -> None:
     """Refuse to overwrite a model, or to go on with another run than the one that began."""
     plan = {
         "elmokit": elmokit.__version__,
         **settings.determined(),
-        "examples": [len(train), len(dev)],
+        "biLM": None if elmo is None else elmo.bilm.fingerprint,
+        "data": [_digest(examples) for examples in data],
     }
     path = place / TRAINING / PLAN
     if resume:
@@ -264,7 +269,7 @@ def _begin(
             began = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise TrainingError(f"there is no run in {place} to go on with") from None
-        if any(began.get(name) != plan[name] for name in ("settings", "preset", "examples")):
+        if any(began.get(name) != plan[name] for name in COMPARED):
             raise TrainingError(
                 f"the run in {place} began with other settings or data ({_difference(began, plan)})"
                 "; give the same, or another directory"
@@ -282,9 +287,18 @@ def _begin(
 def _difference(began: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     was, now = began["settings"], plan["settings"]
     names = [name for name in now if was.get(name) != now[name]]
-    if not names and began.get("preset") != plan["preset"]:
-        return "the preset has changed since"
-    return ", ".join(f"{n}: {was.get(n)}, now {now[n]}" for n in names) or "other data"
+    if names:
+        return ", ".join(f"{n}: {was.get(n)}, now {now[n]}" for n in names)
+    other = [name for name in COMPARED if began.get(name) != plan[name]]
+    return f"other {', other '.join(other)}"
+
+
+def _digest(examples: Examples[Any]) -> str:
+    """Of all texts and labels."""
+    digest = hashlib.sha256()
+    for example in examples.items:
+        digest.update(repr(replace(example, where="")).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _x(settings: Settings, train: Examples[Any]) -> StaticVectors | list[str]:
@@ -315,7 +329,7 @@ def _check_finite(loss: Tensor, place: Path) -> None:
     if not torch.isfinite(loss):
         raise TrainingError(
             f"the loss is {loss.item()}: the rate is too high, or the data is strange. Begin "
-            f"again with a lower --rate; {place} has the last checkpoint"
+            f"again with a lower --rate and another directory than {place}"
         )
 
 

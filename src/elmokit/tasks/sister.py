@@ -110,7 +110,7 @@ class Sister(Protocol):
     """What a question on the command line consists of."""
     PRESETS: Mapping[str, Preset]
     Sizes: Callable[..., Any]
-    Model: Callable[[Words, Any, Any], Any]
+    Model: Callable[[Words, Any, Any], TaskModel]
 
     @staticmethod
     def read(path: Path) -> Examples[Any]:

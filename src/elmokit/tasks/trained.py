@@ -8,7 +8,6 @@ built-in one is found by itself.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -28,10 +27,11 @@ from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import FormatError, InputError, ModelNotFound
 from elmokit.nn.embedding import ElmoEmbedding
 from elmokit.tasks.layers import Layers
-from elmokit.tasks.settings import NONE, Settings
+from elmokit.tasks.settings import Settings
 from elmokit.tasks.sister import Examples
 from elmokit.tasks.static import StaticVectors
 from elmokit.tasks.words import Words
+from elmokit.train.corpus import file_sha256
 
 FORMAT, VERSION = "elmokit task", 1
 TASK, MODEL, KEYS, VECTORS = "task.json", "model.safetensors", "x.keys.npy", "x.vectors.npy"
@@ -80,7 +80,7 @@ class Trained:
         words = Words(
             x, source, place=settings.where, mixing=settings.layers, dropout=chosen.dropout
         )
-        model = settings.sister.Model(words, chosen.sizes, facts)
+        model: Any = settings.sister.Model(words, chosen.sizes, facts)
         return cls(settings, facts, [] if isinstance(x, StaticVectors) else x, model, elmo)
 
     # -- answers -------------------------------------------------------------------------------
@@ -143,11 +143,10 @@ class Trained:
         return [place / name for name in names]
 
     def _write(self, stage: Path) -> list[str]:
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         state = {name: a.detach().cpu().contiguous() for name, a in self.state().items()}
-        save_file(state, stage / MODEL)
-        os.chmod(stage / MODEL, 0o666 & ~_umask())  # safetensors gives nobody else a look
+        (stage / MODEL).write_bytes(save(state))
         names = [MODEL]
         static = self.model.words.static
         if static is not None:
@@ -167,7 +166,7 @@ class Trained:
             "vocabulary": self.vocabulary,
             "vectors": None if static is None else static.name,
             "files": {
-                name: {"bytes": (stage / name).stat().st_size, "sha256": _sha256(stage / name)}
+                name: {"bytes": (stage / name).stat().st_size, "sha256": file_sha256(stage / name)}
                 for name in names
             },
         }
@@ -240,24 +239,21 @@ def read_about(place: Path) -> dict[str, Any]:
 
 
 def find_bilm(fingerprint: str, name: str, given: str | Path | Elmo | None) -> Elmo:
-    """The biLM that a task model was trained with."""
-    if given is None:
-        given = name
-    try:
-        elmo = given if isinstance(given, Elmo) else Elmo.load(given)
-    except (ModelNotFound, FileNotFoundError):
-        elmo = Elmo.load(BUILTIN)
+    """The biLM that a task model was trained with: as given, as it was named, or the built-in."""
+    if isinstance(given, Elmo):
+        elmo, found = given, "the one given"
+    else:
+        found = str(given or name)
+        try:
+            elmo = Elmo.load(found)
+        except (ModelNotFound, FileNotFoundError):
+            elmo, found = Elmo.load(BUILTIN), f"{found} is not there, and {BUILTIN}"
     if elmo.bilm.fingerprint != fingerprint:
         raise InputError(
             f"this task model was trained with the biLM {fingerprint[:12]}… ({name}); "
-            f"{given} is {elmo.bilm.fingerprint[:12]}…. Name the right one with --elmo"
+            f"{found} is {elmo.bilm.fingerprint[:12]}…. Name the right one with --elmo"
         )
     return elmo
-
-
-def load_bilm(settings: Settings) -> Elmo | None:
-    """The biLM that settings ask for."""
-    return None if settings.elmo == NONE else Elmo.load(settings.elmo)
 
 
 def _size(example: Any) -> int:
@@ -269,19 +265,8 @@ def _check_files(place: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
         path = place / name
         if not path.is_file():
             raise FormatError(f"{place} lacks {name}; copy the whole directory again")
-        if path.stat().st_size != expected["bytes"] or _sha256(path) != expected["sha256"]:
+        if path.stat().st_size != expected["bytes"] or file_sha256(path) != expected["sha256"]:
             raise FormatError(f"{path} is not the file that was saved; copy the directory again")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager

@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import elmokit
+from elmokit.elmo import Elmo
 from elmokit.errors import InputError
+from elmokit.tasks.fit import LOG, PLAN, TRAINING, fit
 from elmokit.tasks.settings import Settings, read
+from elmokit.train.corpus import file_sha256
 
 OUTCOME = "outcome.json"
 
@@ -115,10 +118,13 @@ def run_trials(
         raise InputError("two of the runs have the same name")
     data = files.fingerprints()
     jobs = min(jobs or usable_processors(), len(trials))
+    names = {trial.settings.elmo for trial in trials if not trial.settings.baseline}
+    bilms = {name: Elmo.load(name).bilm.fingerprint for name in names}
     outcomes: dict[str, Outcome] = {}
     waiting = []
     for trial in trials:
-        if (known := _known(place / trial.name, trial, data)) is None:
+        bilm = bilms.get(trial.settings.elmo)
+        if (known := _known(place / trial.name, trial, data, bilm)) is None:
             waiting.append(trial)
         else:
             outcomes[trial.name] = known
@@ -132,12 +138,12 @@ def run_trials(
             listener.start()
             pool = ProcessPoolExecutor(jobs, context, initializer=_one_thread)
             try:
-                futures = [
-                    pool.submit(_run, trial, files, data, str(place), moments) for trial in waiting
-                ]
-                for future in as_completed(futures):
-                    outcome = future.result()
-                    outcomes[Trial(outcome.system, _seeded(trials, outcome)).name] = outcome
+                runs = {
+                    pool.submit(_run, trial, files, data, place, moments): trial
+                    for trial in waiting
+                }
+                for run in as_completed(runs):
+                    outcomes[runs[run].name] = run.result()
             except BaseException:
                 _stop(pool)
                 raise
@@ -152,9 +158,6 @@ def run_one(
     trial: Trial, files: Files, data: Mapping[str, str], place: Path, hear: Hear
 ) -> Outcome:
     """Run one in this process; what came of it is on disk afterwards."""
-    from elmokit.tasks.fit import PLAN as STARTED
-    from elmokit.tasks.fit import TRAINING, fit
-
     directory = place / trial.name
     train, dev = (read(trial.settings.task, path) for path in (files.train, files.dev))
     watch = _Telling(trial, hear)
@@ -163,7 +166,7 @@ def run_one(
         train,
         dev,
         directory,
-        resume=(directory / TRAINING / STARTED).exists(),
+        resume=(directory / TRAINING / PLAN).exists(),
         watch=watch,
     )
     test = {}
@@ -171,7 +174,7 @@ def run_one(
         watch.say(1.0, "on the test set")
         test = trained.evaluate(read(trial.settings.task, files.test))
     main = trial.settings.sister.SCORE
-    lines = (directory / TRAINING / "epochs.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (directory / TRAINING / LOG).read_text(encoding="utf-8").splitlines()
     outcome = Outcome(
         system=trial.system,
         seed=trial.settings.seed,
@@ -186,6 +189,7 @@ def run_one(
     whole = {
         "elmokit": elmokit.__version__,
         "run": trial.settings.determined(),
+        "biLM": None if trained.elmo is None else trained.elmo.bilm.fingerprint,
         "data": dict(data),
         "outcome": asdict(outcome),
     }
@@ -205,8 +209,7 @@ def data_hash(path: Path) -> str:
                 digest.update(f"{each.relative_to(path).as_posix()} {data_hash(each)}\n".encode())
         return digest.hexdigest()
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
 
@@ -239,30 +242,27 @@ class _Telling:
             self._best = f"best {noted['scores'][main]:.2f}"
 
 
-def _known(directory: Path, trial: Trial, data: Mapping[str, str]) -> Outcome | None:
+def _known(
+    directory: Path, trial: Trial, data: Mapping[str, str], bilm: str | None
+) -> Outcome | None:
     """What came of it in an earlier call with the same arguments."""
     try:
         found = json.loads((directory / OUTCOME).read_text(encoding="utf-8"))
-        if found["run"] == trial.settings.determined() and found["data"] == dict(data):
+        same = (trial.settings.determined(), dict(data), bilm)
+        if (found["run"], found["data"], found["biLM"]) == same:
             return Outcome(**found["outcome"])
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):
         pass
     raise InputError(
-        f"{directory} holds a run with other settings or data; give another directory, or delete it"
+        f"{directory} holds a run with other settings, data or biLM; give another directory, or "
+        "delete it"
     )
 
 
-def _seeded(trials: Sequence[Trial], outcome: Outcome) -> Settings:
-    for trial in trials:
-        if (trial.system, trial.settings.seed) == (outcome.system, outcome.seed):
-            return trial.settings
-    raise KeyError(outcome.system)
-
-
-def _run(trial: Trial, files: Files, data: Mapping[str, str], place: str, moments: Any) -> Outcome:
-    return run_one(trial, files, data, Path(place), moments.put)
+def _run(trial: Trial, files: Files, data: Mapping[str, str], place: Path, moments: Any) -> Outcome:
+    return run_one(trial, files, data, place, moments.put)
 
 
 def _one_thread() -> None:

@@ -3,13 +3,15 @@
 x is a static vector from a file, or is learned. Every place has a mix of its own. A task model
 cannot tell where its vectors come from: the biLM may be frozen, its layers kept on disk, or learn.
 
-Shape letters: B sentences, T words, E size of x with ELMo, D size of ELMo, L LSTM layers.
+Shape letters: B sentences, T words, E size of x with ELMo, D size of ELMo, L LSTM layers,
+N words of all sentences.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import Literal, NamedTuple, get_args
 
 import torch
@@ -144,6 +146,29 @@ class Words(torch.nn.Module):
         for parameter in self.parameters():
             return parameter.device
         return torch.device("cpu")
+
+
+def in_rows(
+    words: Callable[[Sequence[Sequence[str]]], Embedded],
+    texts: Sequence[Sequence[str]],
+    together: int,
+) -> tuple[Tensor, Tensor | None]:
+    """x of all words of all texts, one after another (N, E), and ELMo for the output (N, D).
+
+    For texts that are parts of a longer one. So many of similar lengths are asked for together: one
+    long text would make the others mostly padding.
+    """
+    order = sorted(range(len(texts)), key=lambda k: len(texts[k]))
+    x, output = [], []
+    for start in range(0, len(order), together):
+        embedded = words([texts[k] for k in order[start : start + together]])
+        x.append(embedded.x_BTE[embedded.mask_BT])
+        if embedded.output_BTD is not None:
+            output.append(embedded.output_BTD[embedded.mask_BT])
+    first = [0, *accumulate(map(len, texts))]
+    placed = torch.tensor([n for k in order for n in range(first[k], first[k + 1])])
+    back_N = placed.argsort().to(x[0].device)
+    return torch.cat(x)[back_N], torch.cat(output)[back_N] if output else None
 
 
 def frequent(texts: Iterable[Sequence[str]]) -> list[str]:

@@ -17,7 +17,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -60,6 +60,13 @@ class Chunk:
     """How many lines were not blank."""
     broken: int
     """How many of these go on in the next one, by the looks of it."""
+
+    def sentences(self) -> Iterator[list[str]]:
+        """Its sentences as words, in order."""
+        place = 0
+        for length in self.lengths_S.tolist():
+            yield [self.words[i] for i in self.ids_N[place : place + length].tolist()]
+            place += length
 
     def save(self, path: Path) -> None:
         """Write it to a file of its own."""

@@ -28,7 +28,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.errors import FormatError
+from elmokit.errors import FormatError, InputError
 from elmokit.text.characters import BOS, EOS
 from elmokit.text.vocabulary import UNKNOWN, Vocabulary
 
@@ -90,6 +90,15 @@ class Corpus:
             )
         if missing := self.vocabulary.missing_marks():
             raise FormatError(f"{self.path / VOCABULARY} lacks {', '.join(missing)}")
+
+    def held_out(self, words: int | None = None) -> Iterator[list[str]]:
+        """Held-out sentences as words: all, or about so many words, from all over them."""
+        if self.valid is None:
+            raise InputError(f"{self.path} is a corpus without held-out text; give a file of text")
+        every = 1 if words is None else max(1, self.valid.tokens // words)
+        for i in range(0, self.valid.sentences, every):
+            ids, _ = self.valid.gather([i])
+            yield [self.words[j] for j in ids.tolist()]
 
     def __repr__(self) -> str:
         return f"Corpus({str(self.path)!r}, {self.train.tokens:,} words)"

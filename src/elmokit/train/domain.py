@@ -113,21 +113,8 @@ def sentences_in(paths: Sequence[str], form: Form, column: str | None) -> Iterat
     """The sentences of text files, or the held-out ones of corpora, one after another."""
     for path in paths:
         if is_corpus(path):
-            yield from _held_out(Path(path).expanduser())
+            yield from Corpus.open(path).held_out()
             continue
         for name in find_files([path]):
             for block in TextFile(name, column).blocks(BLOCK_BYTES, form == "wrapped"):
-                chunk = read_chunk([block], form)
-                place = 0
-                for length in chunk.lengths_S.tolist():
-                    yield [chunk.words[i] for i in chunk.ids_N[place : place + length].tolist()]
-                    place += length
-
-
-def _held_out(path: Path) -> Iterator[list[str]]:
-    corpus = Corpus.open(path)
-    if corpus.valid is None:
-        raise InputError(f"{path} is a corpus without held-out text; give a file of text")
-    for i in range(corpus.valid.sentences):
-        ids, _ = corpus.valid.gather([i])
-        yield [corpus.words[j] for j in ids.tolist()]
+                yield from read_chunk([block], form).sentences()

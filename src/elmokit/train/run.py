@@ -16,7 +16,7 @@ import math
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from elmokit.formats.native import MANIFEST
 from elmokit.lm import Perplexity, perplexity
 from elmokit.train import checkpoint
 from elmokit.train.budget import Budget
-from elmokit.train.corpus import Corpus, Split
+from elmokit.train.corpus import Corpus
 from elmokit.train.curve import draw_curve
 from elmokit.train.distributed import Group
 from elmokit.train.interrupt import between_steps
@@ -264,7 +264,7 @@ class Run:
         valid, progress = self._corpus.valid, self._loop.progress
         if valid is None or not valid.sentences:
             return
-        sentences = held_out(self._corpus, valid, words)
+        sentences = self._corpus.held_out(words)
         self._held_out = found = perplexity(self.model(), sentences)
         self._metrics.note(
             progress.step,
@@ -301,11 +301,3 @@ class Run:
         formats.write(elmo.bilm, self._out, "native")
         metrics, name = read_metrics(self._metrics.path), self._out.resolve().name
         draw_curve(metrics, self._out / TRAINING / CURVE, name)
-
-
-def held_out(corpus: Corpus, split: Split, words: int | None) -> Iterator[list[str]]:
-    """Sentences of a split as words: all, or about so many words, from all over it."""
-    every = 1 if words is None else max(1, split.tokens // words)
-    for i in range(0, split.sentences, every):
-        ids, _ = split.gather(np.array([i]))
-        yield [corpus.words[j] for j in ids.tolist()]

@@ -1,43 +1,21 @@
 """ESIM: equal to the equations, blind to padding and to its neighbours, able to learn."""
 
-import numpy as np
 import pytest
 import torch
+from tests.tasks.toy import WithOutput, words_of
 from torch import Tensor
 
 from elmokit.tasks import nli
 from elmokit.tasks.nli import Example, Model, Sizes
-from elmokit.tasks.static import StaticVectors
-from elmokit.tasks.words import Embedded, Words
 
 WORDS = "a b c d e f g not".split()
 FACTS = {"labels": ["contradiction", "entailment", "neutral"]}
 
 
-def words(dropout: float = 0.0) -> Words:
-    vectors = np.random.default_rng(1).standard_normal((len(WORDS), 6))
-    return Words(StaticVectors.of_words(WORDS, vectors, "test"), dropout=dropout)
-
-
-class WithOutput(torch.nn.Module):
-    """Words with vectors for the output too, as ELMo there would give them."""
-
-    dim, output_dim = 6, 4
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = words()
-        self.scale = torch.nn.Parameter(torch.ones(()))
-
-    def forward(self, texts: list[tuple[str, ...]]) -> Embedded:
-        embedded: Embedded = self.inner(texts)
-        return embedded._replace(output_BTD=self.scale * embedded.x_BTE[..., :4])
-
-
 def model(source: object = None, **sizes: object) -> Model:
     torch.manual_seed(3)
     whole = Sizes(**{"hidden": 5, "dropout": 0.0, **sizes})  # type: ignore[arg-type]
-    return Model(source or words(), whole, FACTS)  # type: ignore[arg-type]
+    return Model(source or words_of(WORDS), whole, FACTS)  # type: ignore[arg-type]
 
 
 def pair(premise: str, hypothesis: str, label: str | None = None) -> Example:
@@ -72,7 +50,7 @@ def by_hand(net: Model, example: Example) -> Tensor:
 
 @pytest.mark.parametrize("with_output", [False, True])
 def test_a_batch_gives_what_the_equations_give_pair_by_pair(with_output: bool) -> None:
-    net = model(WithOutput() if with_output else None).eval()
+    net = model(WithOutput(WORDS) if with_output else None).eval()
     expected = torch.stack([by_hand(net, example) for example in PAIRS])
     torch.testing.assert_close(net(PAIRS), expected)
     torch.testing.assert_close(net(PAIRS[::-1]), expected.flip(0))
@@ -92,7 +70,7 @@ def test_predictions_have_the_labels_of_the_facts_and_sum_to_one() -> None:
 
 
 def test_every_parameter_learns() -> None:
-    net = model(WithOutput())
+    net = model(WithOutput(WORDS))
     net.loss(PAIRS).backward()
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None, name
@@ -121,7 +99,7 @@ def test_it_learns_what_only_alignment_can_tell() -> None:
 
 
 def test_dropout_is_in_training_only_and_from_the_global_generator() -> None:
-    net = model(words(dropout=0.3), dropout=0.5)
+    net = model(words_of(WORDS, dropout=0.3), dropout=0.5)
     torch.manual_seed(5)
     first = net(PAIRS)
     assert not torch.equal(first, net(PAIRS))
@@ -134,5 +112,5 @@ def test_dropout_is_in_training_only_and_from_the_global_generator() -> None:
 def test_the_presets_fit_the_model() -> None:
     assert set(nli.PRESETS) == {"cpu", "paper"}
     assert nli.PRESETS["paper"].sizes == Sizes(hidden=300, dropout=0.5)
-    net = Model(words(), nli.PRESETS["cpu"].sizes, {"labels": ["no", "yes"]})
+    net = Model(words_of(WORDS), nli.PRESETS["cpu"].sizes, {"labels": ["no", "yes"]})
     assert net(PAIRS).shape == (3, 2)

@@ -1,43 +1,21 @@
 """BCN: equal to the equations, blind to padding and to its neighbours, able to learn."""
 
-import numpy as np
 import pytest
 import torch
+from tests.tasks.toy import WithOutput, words_of
 from torch import Tensor
 
 from elmokit.tasks import sentiment
 from elmokit.tasks.sentiment import Example, Model, Sizes
 from elmokit.tasks.sentiment.model import Maxout
-from elmokit.tasks.static import StaticVectors
-from elmokit.tasks.words import Embedded, Words
 
 WORDS = "a b c d e f good bad not".split()
-
-
-def words(dropout: float = 0.0) -> Words:
-    vectors = np.random.default_rng(1).standard_normal((len(WORDS), 6))
-    return Words(StaticVectors.of_words(WORDS, vectors, "test"), dropout=dropout)
-
-
-class WithOutput(torch.nn.Module):
-    """Words with vectors for the output too, as ELMo there would give them."""
-
-    dim, output_dim = 6, 4
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = words()
-        self.scale = torch.nn.Parameter(torch.ones(()))
-
-    def forward(self, texts: list[tuple[str, ...]]) -> Embedded:
-        embedded: Embedded = self.inner(texts)
-        return embedded._replace(output_BTD=self.scale * embedded.x_BTE[..., :4])
 
 
 def model(source: object = None, **sizes: object) -> Model:
     torch.manual_seed(3)
     whole = Sizes(**{"hidden": 5, "dropout": 0.0, **sizes})  # type: ignore[arg-type]
-    return Model(source or words(), whole, {})  # type: ignore[arg-type]
+    return Model(source or words_of(WORDS), whole, {})  # type: ignore[arg-type]
 
 
 def sentence(text: str, label: int | None = None, classes: int = 5) -> Example:
@@ -63,7 +41,7 @@ def by_hand(net: Model, example: Example) -> Tensor:
 @pytest.mark.parametrize("maxout", [0, 4])
 @pytest.mark.parametrize("with_output", [False, True])
 def test_a_batch_gives_what_the_equations_give_one_by_one(with_output: bool, maxout: int) -> None:
-    net = model(WithOutput() if with_output else None, maxout=maxout).eval()
+    net = model(WithOutput(WORDS) if with_output else None, maxout=maxout).eval()
     expected = torch.stack([by_hand(net, example) for example in SENTENCES])
     torch.testing.assert_close(net(SENTENCES), expected)
     torch.testing.assert_close(net(SENTENCES[::-1]), expected.flip(0))
@@ -82,7 +60,7 @@ def test_predictions_are_of_as_many_classes_as_asked_for(classes: int) -> None:
 
 @pytest.mark.parametrize("maxout", [0, 4])
 def test_every_parameter_learns(maxout: int) -> None:
-    net = model(WithOutput(), maxout=maxout)
+    net = model(WithOutput(WORDS), maxout=maxout)
     net.loss(SENTENCES).backward()
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None, name
@@ -130,7 +108,7 @@ def test_it_learns_that_a_word_can_turn_another(maxout: int) -> None:
 
 
 def test_dropout_is_in_training_only_and_from_the_global_generator() -> None:
-    net = model(words(dropout=0.3), dropout=0.5)
+    net = model(words_of(WORDS, dropout=0.3), dropout=0.5)
     torch.manual_seed(5)
     first = net(SENTENCES)
     assert not torch.equal(first, net(SENTENCES))
@@ -144,4 +122,4 @@ def test_the_presets_fit_the_model() -> None:
     assert set(sentiment.PRESETS) == {"cpu", "paper"}
     paper = sentiment.PRESETS["paper"].sizes
     assert (paper.hidden, paper.phrases, paper.classes) == (300, 4, 5)
-    assert Model(words(), sentiment.PRESETS["cpu"].sizes, {})(SENTENCES).shape == (3, 5)
+    assert Model(words_of(WORDS), sentiment.PRESETS["cpu"].sizes, {})(SENTENCES).shape == (3, 5)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
+
+from elmokit.cli.lazy import Lazy
 
 COMMANDS = {"train": "train", "eval": "evaluate", "predict": "predict", "compare": "compare"}
 """Each is the function `command` of the module beside this file."""
 
 
-class _Commands(click.Group):
-    def list_commands(self, context: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"elmokit.cli.task.{COMMANDS[name]}").command
-        return command
-
-
-@click.group("task", cls=_Commands, short_help="Train, score and use models of the six tasks.")
+@click.group(
+    "task",
+    cls=Lazy,
+    modules={name: f"elmokit.cli.task.{module}" for name, module in COMMANDS.items()},
+    short_help="Train, score and use models of the six tasks.",
+)
 def command() -> None:
     """The six tasks of the paper, with and without ELMo, on your own files.
 

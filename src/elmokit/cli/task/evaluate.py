@@ -25,7 +25,8 @@ def command(model: str, file: str, elmo: str | None, out: str | None, as_json: b
     from rich.console import Console
 
     from elmokit import tasks
-    from elmokit.cli.task.predict import progress_bar, write_answers
+    from elmokit.cli.bars import progress_bar
+    from elmokit.cli.task.predict import write_answers
     from elmokit.cli.task.tables import scores_table
 
     torch.set_num_threads(1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,16 +49,15 @@ def command(
         raise click.UsageError("give TEXT or --file, not both")
     if out and not source:
         raise click.UsageError("--out is for the answers to a --file")
-    gc.disable()  # nothing of what is imported is garbage; looking for it takes a fifth of a second
-    import torch
-    from rich.console import Console
+    with _no_garbage():
+        import torch
+        from rich.console import Console
 
-    from elmokit import tasks
+        from elmokit import tasks
+        from elmokit.cli.bars import progress_bar
 
-    torch.set_num_threads(1)
-    trained = tasks.Trained.load(model, elmo)
-    gc.freeze()
-    gc.enable()
+        torch.set_num_threads(1)
+        trained = tasks.Trained.load(model, elmo)
     sister = trained.settings.sister
     if source:
         examples = tasks.read(trained.settings.task, source).items
@@ -81,6 +80,17 @@ def command(
             click.echo(json.dumps(sister.record(example, answer), ensure_ascii=False))
         else:
             console.print(sister.show(example, answer))
+
+
+@contextlib.contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Nothing of what is imported is garbage; looking for it would take a fifth of a second."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _questions(texts: Sequence[str], size: int, names: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -122,15 +132,3 @@ def _write(fill: Callable[[Any], object], path: str | Path | None) -> None:
         os.replace(stage, place)
     finally:
         stage.unlink(missing_ok=True)
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task(what)
-        yield lambda done, of: bar.update(task, completed=done, total=of)

@@ -76,13 +76,12 @@ def command(
     data = {name: tasks.read(task, path) for name, path in (("train", train), ("dev", dev))}
     for name, examples in data.items():
         _say_skipped(name, examples)
-    with Watching(settings.sister.SCORE, settings.chosen.schooling.epochs) as watching:
-        try:
+    try:
+        with Watching(settings.sister.SCORE, settings.chosen.schooling.epochs) as watching:
             trained = fit(settings, data["train"], data["dev"], out, resume=resume, watch=watching)
-        except KeyboardInterrupt:
-            watching.__exit__()
-            click.echo("stopped; to go on: the same command with --resume", err=True)
-            sys.exit(130)
+    except KeyboardInterrupt:
+        click.echo("stopped; to go on: the same command with --resume", err=True)
+        sys.exit(130)
     if trained.about["unseen_labels"]:
         unseen = ", ".join(f"{name} ({n})" for name, n in trained.about["unseen_labels"].items())
         click.echo(f"elmo: warning: {dev} has labels that training never shows: {unseen}", err=True)

@@ -29,7 +29,7 @@ from torch.nn import functional
 from elmokit.tasks.characters import Characters
 from elmokit.tasks.coref.data import Clusters, Example, Mention
 from elmokit.tasks.recurrent import BiLSTM, LockedDropout
-from elmokit.tasks.words import Words
+from elmokit.tasks.words import Words, in_rows
 
 BUCKETS = (1, 2, 3, 4, 5, 8, 16, 32, 64)
 """Distances in kept spans; each bucket goes up to the next."""
@@ -229,22 +229,10 @@ class Model(torch.nn.Module):
         return s_m_NW, spans, s_MK, antecedent_MK
 
     def _embedded(self, document: _Document) -> tuple[Tensor, Tensor]:
-        """x of the document's words, and ELMo for the output, of no size if it is not wanted.
-
-        Sentences of similar lengths are asked for together: one long sentence makes more padding
-        than a document has words.
-        """
-        lengths, first = document.lengths_B.tolist(), document.first.tolist()
-        order = sorted(range(len(lengths)), key=lengths.__getitem__)
-        x_parts, elmo_parts = [], []
-        for k in range(0, len(order), TOGETHER):
-            embedded = self.words([document.sentences[b] for b in order[k : k + TOGETHER]])
-            elmo_BTD = embedded.beside(embedded.x_BTE[:, :, :0])
-            x_parts.append(embedded.x_BTE[embedded.mask_BT])
-            elmo_parts.append(elmo_BTD[embedded.mask_BT])
-        places = [place for b in order for place in range(first[b], first[b] + lengths[b])]
-        back_N = torch.tensor(places).argsort().to(x_parts[0].device)
-        x_NE, elmo_ND = torch.cat(x_parts)[back_N], torch.cat(elmo_parts)[back_N]
+        """x of the document's words, and ELMo for the output, of no size if it is not wanted."""
+        x_NE, elmo_ND = in_rows(self.words, document.sentences, TOGETHER)
+        if elmo_ND is None:
+            elmo_ND = x_NE[:, :0]
         if self.characters is not None:
             flat = [word for sentence in document.sentences for word in sentence]
             x_NE = torch.cat([x_NE, self.words.dropout(self.characters(flat))], dim=1)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import torch
@@ -35,7 +34,7 @@ from elmokit.tasks.qa.answers import Answer, Prediction
 from elmokit.tasks.qa.data import Example, Passage
 from elmokit.tasks.recurrent import LockedDropout, LongBiLSTM
 from elmokit.tasks.sister import Place, Preset, Schooling
-from elmokit.tasks.words import Words
+from elmokit.tasks.words import Words, in_rows
 
 PAPER = "BiDAF with self-attention (Clark & Gardner 2017)"
 PLACE: Place = "both"
@@ -199,22 +198,9 @@ class Model(torch.nn.Module):
 
     def _embed(self, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor | None]:
         """All words, one after another: x beside characters, and ELMo for the output."""
-        # Sentences of similar lengths go together: one long one would make the others mostly
-        # padding, and a passage has both.
-        order = sorted(range(len(sentences)), key=lambda k: len(sentences[k]))
-        size = -(-len(order) // GROUPS)
-        x, elmo = [], []
-        for group in (order[i : i + size] for i in range(0, len(order), size)):
-            embedded = self.words([sentences[k] for k in group])
-            x.append(embedded.x_BTE[embedded.mask_BT])
-            if embedded.output_BTD is not None:
-                elmo.append(embedded.output_BTD[embedded.mask_BT])
-        starts = [0, *accumulate(len(sentence) for sentence in sentences)]
-        placed = torch.tensor([n for k in order for n in range(starts[k], starts[k + 1])])
-        back_N = placed.argsort().to(x[0].device)
+        x_NE, elmo_ND = in_rows(self.words, sentences, together=-(-len(sentences) // GROUPS))
         flat = [word for sentence in sentences for word in sentence]
-        x_NE = torch.cat([torch.cat(x)[back_N], self.characters(flat)], -1)
-        return x_NE, torch.cat(elmo)[back_N] if elmo else None
+        return torch.cat([x_NE, self.characters(flat)], -1), elmo_ND
 
     def _attend(
         self,
