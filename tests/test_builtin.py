@@ -11,7 +11,7 @@ from tests.conftest import REPOSITORY
 import elmokit
 from elmokit import Elmo
 from elmokit.lm import perplexity, substitutes
-from elmokit.probe.senses import read_senses, senses_apart
+from elmokit.probe.senses.apart import read_senses, senses_apart
 
 DIRECTORY = Path(elmokit.__file__).parent / "builtin"
 MOST_BYTES = 25_000_000

@@ -26,10 +26,12 @@ import texts
 from elmokit import Elmo
 from elmokit.errors import ElmoError
 from elmokit.lm import perplexity
-from elmokit.probe.neighbours import Uses, in_context
-from elmokit.probe.senses import read_senses, senses_apart
-from elmokit.probe.tagged import read_tagged
-from elmokit.probe.tags import most_frequent_tag, tag_probe, untrained
+from elmokit.probe.neighbours.nearest import Uses, in_context
+from elmokit.probe.senses.apart import read_senses, senses_apart
+from elmokit.probe.tags.data import read_tagged
+from elmokit.probe.tags.measure import most_frequent_tag, tag_probe
+from elmokit.probe.untrained import untrained
+from elmokit.text.files import checksum
 
 HERE = Path(__file__).parent
 WORDS = ("bank", "play")
@@ -108,7 +110,7 @@ def measure(
 def _senses(model: Elmo, blank: Elmo, word: str, hashes: dict[str, str]) -> Json:
     path = HERE / "senses" / f"{word}.tsv"
     uses = read_senses(path)
-    hashes[f"senses/{word}"] = texts.sha256(path)
+    hashes[f"senses/{word}"] = checksum(path)
     return {
         "uses": len(uses),
         "trained": [asdict(layer) for layer in senses_apart(model, word, uses)],
@@ -149,7 +151,7 @@ def _tags(
     with texts.unpacked(data, "pos-ewt") as place:
         files = {name: place / f"{name}.tsv" for name in ("train", "dev", "test")}
         sets = {name: read_tagged(path) for name, path in files.items()}
-        hashes |= {f"pos-ewt/{name}": texts.sha256(path) for name, path in files.items()}
+        hashes |= {f"pos-ewt/{name}": checksum(path) for name, path in files.items()}
     train = sets["train"]
     tests = {name: sets[name] for name in ("dev", "test")}
     found: Json = {"words": {name: len(each.words) for name, each in sets.items()}}

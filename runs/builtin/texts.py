@@ -6,7 +6,6 @@ packed as `NAME.tar.xz`. Knows nothing about models.
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -14,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from elmokit.errors import InputError
-from elmokit.text.files import Block, TextFile
+from elmokit.text.files import TextFile
 from elmokit.train.chunks import read_chunk
+from elmokit.train.reading import Text
 
 
 def find(directory: Path, name: str, *endings: str) -> Path:
@@ -29,17 +29,17 @@ def find(directory: Path, name: str, *endings: str) -> Path:
 
 def sentences(directory: Path, name: str) -> Iterator[list[str]]:
     """The words of each sentence of a running text, as `elmo perplexity` reads it."""
-    for block in _blocks(directory, name):
-        yield from _sentences(block)
+    return iter(Text([_file(directory, name)]))
 
 
 def sentences_with(directory: Path, name: str, word: str, number: int) -> Iterator[list[str]]:
     """The first sentences of a running text in which a word occurs, at most so many."""
     left = number
-    for block in _blocks(directory, name):
+    for block in TextFile(_file(directory, name)).blocks(1 << 18):
         # Most lines are without it, and cutting them would be most of the work.
         lines = [line for line in block.data.split(b"\n") if word.encode() in line]
-        for words in _sentences(block._replace(data=b"\n".join(lines))):
+        chunk = read_chunk([block._replace(data=b"\n".join(lines))], "running")
+        for words in chunk.sentences():
             if word in words:
                 yield words
                 left -= 1
@@ -47,16 +47,8 @@ def sentences_with(directory: Path, name: str, word: str, number: int) -> Iterat
                     return
 
 
-def _blocks(directory: Path, name: str) -> Iterator[Block]:
-    return TextFile(str(find(directory, name, ".txt", ".txt.xz"))).blocks(1 << 18)
-
-
-def _sentences(block: Block) -> Iterator[list[str]]:
-    chunk = read_chunk([block], "running")
-    place = 0
-    for length in chunk.lengths_S.tolist():
-        yield [chunk.words[i] for i in chunk.ids_N[place : place + length].tolist()]
-        place += length
+def _file(directory: Path, name: str) -> str:
+    return str(find(directory, name, ".txt", ".txt.xz"))
 
 
 @contextmanager
@@ -73,8 +65,3 @@ def unpacked(directory: Path, name: str) -> Iterator[Path]:
         if not inside.is_dir():
             raise InputError(f"{place} has no directory {name}/; expected the files in it")
         yield inside
-
-
-def sha256(path: Path) -> str:
-    """Of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -127,7 +127,7 @@ def test_stdin(call, model: str, text: Path) -> None:
 def test_a_text_of_many_blocks(
     call, model: str, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("elmokit.cli.perplexity.BLOCK_BYTES", 7)
+    monkeypatch.setattr("elmokit.train.reading.BLOCK_BYTES", 7)
     assert call(model, text)[1] == perplexity(Elmo.load(model), SENTENCES).to_dict()
 
 

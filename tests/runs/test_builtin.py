@@ -30,7 +30,9 @@ WORDS = ["<S>", "</S>", "<UNK>", "the", ".", "bank", "play", "was"]
 @pytest.fixture(autouse=True)
 def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(REPOSITORY / "runs" / "builtin"))
-    monkeypatch.setattr("elmokit.probe.linear.FEWEST_STEPS", 25)  # two words are soon told apart
+    monkeypatch.setattr(
+        "elmokit.probe.tags.linear.FEWEST_STEPS", 25
+    )  # two words are soon told apart
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 from elmokit import formats
 from elmokit.bilm.random import random_bilm
 from elmokit.errors import FormatError, InputError
-from elmokit.tasks.compare import BASELINE, WITH_ELMO, Comparison, compare
-from elmokit.tasks.trials import Files, Moment, Outcome, data_hash
+from elmokit.tasks.compare import Comparison, compare
+from elmokit.tasks.systems import BASELINE, WITH_ELMO
+from elmokit.tasks.trials import Files, Moment, Outcome
 
 
 def outcome(system: str, seed: int, score: float, **changes: object) -> Outcome:
@@ -102,13 +103,3 @@ def test_an_error_of_a_run_is_ours(tmp_path: Path) -> None:
 def test_a_comparison_needs_an_elmo(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="needs an ELMo"):
         compare(toy.settings(), Files("a", "b"), tmp_path)
-
-
-def test_the_checksum_of_a_directory(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a/one.conll").write_text("1")
-    before = data_hash(tmp_path / "a")
-    (tmp_path / "a/one.conll").rename(tmp_path / "a/two.conll")
-    assert data_hash(tmp_path / "a") != before
-    with pytest.raises(InputError, match="cannot be read"):
-        data_hash(tmp_path / "missing")

@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 
 from elmokit.errors import FormatError, InputError, MissingExtra
 from elmokit.text import files
-from elmokit.text.files import STDIN, Block, TextFile, decode_lines, find_files, paragraphs_of
+from elmokit.text.files import (
+    STDIN,
+    Block,
+    TextFile,
+    checksum,
+    decode_lines,
+    find_files,
+    paragraphs_of,
+)
 
 TEXT = "Über den Wolken.\n\nA second line, with a naïve word.\nThe last one has no end"
 LINES = TEXT.split("\n")
@@ -265,3 +273,13 @@ def test_find_files(make, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="empty is a directory without files"):
         found("empty")
+
+
+def test_the_checksum_of_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/one.conll").write_text("1")
+    before = checksum(tmp_path / "a")
+    (tmp_path / "a/one.conll").rename(tmp_path / "a/two.conll")
+    assert checksum(tmp_path / "a") != before
+    with pytest.raises(InputError, match="cannot be read"):
+        checksum(tmp_path / "missing")

@@ -30,6 +30,11 @@ COMMANDS = (
     "perplexity",
     "substitutes",
     "task",
+    "analyze",
+    "probe",
+    "neighbors",
+    "change",
+    "report",
 )
 """Each is the function `command` of the module of that name beside this file."""
 
@@ -63,6 +68,13 @@ def elmo(debug: bool) -> None:
     elmo task train ner --train F --dev F --out DIR    a model of one of the six tasks
     elmo task predict DIR "Ada lived in London."       what it finds
     elmo task compare ner --train F --dev F --out DIR  what ELMo brings
+
+    \b
+    elmo analyze layers ner --train F --dev F --runs DIR    what of ELMo helps a task
+    elmo probe pos --train F --test F                  what each layer of a model knows
+    elmo neighbors play --in "They play chess." --corpus FILE    the most similar uses
+    elmo change WORD... --then FILE --now FILE         how the uses of words have changed
+    elmo report MODEL                                  all that was measured, as a page
 
     MODEL is a path (a directory, one file of a model, a zip archive) or a name; `builtin` is the
     English model in the package.

@@ -74,12 +74,13 @@ def command(model: str, as_json: bool) -> None:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in _rows(facts):
+    for name, value in facts_of(facts):
         table.add_row(name, value)
     Console(soft_wrap=False, highlight=False).print(table)
 
 
-def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def facts_of(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """The same in lines of a name and a value, for people."""
     cnn, lstm = facts["config"]["char_cnn"], facts["config"]["lstm"]
     filters = " ".join(f"{width}:{count}" for width, count in cnn["filters"])
     words = facts["vocabulary"]

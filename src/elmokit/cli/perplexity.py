@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -15,8 +14,7 @@ from elmokit.cli.bars import words_bar
 if TYPE_CHECKING:
     from elmokit.lm import Perplexity
     from elmokit.train.chunks import Form
-
-BLOCK_BYTES = 1 << 18
+    from elmokit.train.reading import Text
 
 
 @click.command("perplexity", short_help="Measure how well a model predicts a text.")
@@ -78,8 +76,9 @@ def command(
 
     from elmokit.elmo import Elmo
     from elmokit.lm import perplexity
+    from elmokit.train.reading import Text
 
-    text = _Text(files, form, column)
+    text = Text(files, form, column)
     elmo = Elmo.load(model, state=state, dtype=dtype, threads=threads)
     started = time.perf_counter()
     with _progress(text) as on_progress:
@@ -88,44 +87,6 @@ def command(
         vocabulary = elmo.bilm.vocabulary or ()
         _show(found, len(vocabulary), time.perf_counter() - started)
     click.echo(json.dumps(found.to_dict()))
-
-
-class _Text:
-    """The sentences of all files, one after another, and how many bytes were read."""
-
-    def __init__(self, names: tuple[str, ...], form: Form, column: str | None) -> None:
-        from elmokit.text.files import TextFile, find_files
-
-        self._form = form
-        self._parts: list[Path | TextFile] = []
-        for name in names:
-            if (place := Path(name).expanduser() / "corpus.json").is_file():
-                self._parts.append(place.parent)
-            else:
-                self._parts += [TextFile(file, column) for file in find_files([name])]
-
-    @property
-    def size(self) -> int | None:
-        """The bytes to read, where that can be known."""
-        sizes = [None if isinstance(part, Path) else part.size for part in self._parts]
-        known = [size for size in sizes if size is not None]
-        return sum(known) if len(known) == len(sizes) else None
-
-    @property
-    def position(self) -> int:
-        """The bytes that were read."""
-        return sum(part.position for part in self._parts if not isinstance(part, Path))
-
-    def __iter__(self) -> Iterator[list[str]]:
-        from elmokit.train.chunks import read_chunk
-        from elmokit.train.corpus import Corpus
-
-        for part in self._parts:
-            if isinstance(part, Path):
-                yield from Corpus.open(part).held_out()
-                continue
-            for block in part.blocks(BLOCK_BYTES):
-                yield from read_chunk([block], self._form).sentences()
 
 
 def _show(found: Perplexity, vocabulary: int, seconds: float) -> None:
@@ -153,7 +114,7 @@ def _show(found: Perplexity, vocabulary: int, seconds: float) -> None:
 class _progress:
     """A bar on stderr while the text is read; nothing where nobody looks."""
 
-    def __init__(self, text: _Text) -> None:
+    def __init__(self, text: Text) -> None:
         from rich.progress import TextColumn, TimeElapsedColumn
 
         so_far = TextColumn("perplexity {task.fields[mean]:,.1f} so far")

@@ -278,7 +278,7 @@ class _Watching:
 
 def told(report: Report, left: float | None) -> str:
     """How far a run is, in a line; `left` are seconds."""
-    from elmokit.train.curve import short
+    from elmokit.figures.axes import short
 
     parts = [
         f"{short(report.progress.tokens)} words",

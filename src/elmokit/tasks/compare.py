@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean, stdev
@@ -10,10 +10,9 @@ from typing import Any
 
 import elmokit
 from elmokit.errors import InputError
-from elmokit.tasks.settings import NONE, Settings
-from elmokit.tasks.trials import Files, Hear, Outcome, Trial, run_trials
-
-BASELINE, WITH_ELMO = "baseline", "elmo"
+from elmokit.tasks.settings import Settings
+from elmokit.tasks.systems import BASELINE, WITH_ELMO, trial_of, without_elmo
+from elmokit.tasks.trials import Files, Hear, Outcome, run_trials
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,9 @@ class Comparison:
     def row(self, system: str, share: float) -> Row:
         """A line of the table."""
         found = [
-            o for part, o in self.outcomes if (part, o.system) == (share, _name(system, share))
+            outcome
+            for part, outcome in self.outcomes
+            if (part, outcome.system.partition("-")[0]) == (share, system)
         ]
         scores = [outcome.main(self.score) for outcome in found]
         return Row(system, share, scores, mean(outcome.seconds for outcome in found))
@@ -85,20 +86,9 @@ class Comparison:
     def weights(self) -> dict[str, dict[str, Any]]:
         """For each place, the layers' shares and γ: means over the seeds of the largest share."""
         largest = max(self.shares())
-        learned = [
-            outcome.weights
-            for share, outcome in self.outcomes
-            if share == largest and outcome.weights
-        ]
-        return {
-            place: {
-                "shares": [
-                    mean(each) for each in zip(*(w[place]["shares"] for w in learned), strict=True)
-                ],
-                "gamma": mean(w[place]["gamma"] for w in learned),
-            }
-            for place in (learned[0] if learned else {})
-        }
+        return mean_weights(
+            [outcome.weights for share, outcome in self.outcomes if share == largest]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, with all that the numbers depend on."""
@@ -126,6 +116,20 @@ class Comparison:
         }
 
 
+def mean_weights(learned: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Over models: for each place, the layers' shares and γ. Those without any are passed over."""
+    there = [weights for weights in learned if weights]
+    return {
+        place: {
+            "shares": [
+                mean(each) for each in zip(*(w[place]["shares"] for w in there), strict=True)
+            ],
+            "gamma": mean(w[place]["gamma"] for w in there),
+        }
+        for place in (there[0] if there else {})
+    }
+
+
 def compare(
     settings: Settings,
     files: Files,
@@ -149,21 +153,17 @@ def compare(
     """
     from elmokit.elmo import Elmo
 
-    if settings.elmo == NONE:
+    if settings.baseline:
         raise InputError(
             "a comparison needs an ELMo; name a model, or nothing for the built-in one"
         )
     biLM = Elmo.load(settings.elmo).bilm.fingerprint
     trials = [
-        (share, Trial(_name(system, share), settings.but(elmo=model, seed=seed, share=share)))
+        (share, trial_of(system.but(seed=seed, share=share)))
         for share in shares
         for seed in seeds
-        for system, model in ((BASELINE, NONE), (WITH_ELMO, settings.elmo))
+        for system in (without_elmo(settings), settings)
     ]
     outcomes = run_trials([trial for _, trial in trials], files, out, jobs=jobs, hear=hear)
     placed = [(share, outcome) for (share, _), outcome in zip(trials, outcomes, strict=True)]
     return Comparison(settings, files.fingerprints(), biLM, files.test is not None, placed)
-
-
-def _name(system: str, share: float) -> str:
-    return system if share == 1 else f"{system}-{100 * share:g}%"

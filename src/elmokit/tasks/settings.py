@@ -15,8 +15,8 @@ from typing import Any, get_args
 from elmokit.elmo import BUILTIN
 from elmokit.errors import ConfigError, InputError
 from elmokit.tasks.sister import Examples, Place, Preset, Sister
-from elmokit.tasks.static import GLOVE
 from elmokit.tasks.words import Mixing
+from elmokit.vectors.static import GLOVE
 
 TASKS = ("qa", "nli", "srl", "coref", "ner", "sentiment")
 PRESETS = ("cpu", "paper")

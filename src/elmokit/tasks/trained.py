@@ -31,7 +31,7 @@ from elmokit.tasks.settings import Settings
 from elmokit.tasks.sister import Examples
 from elmokit.tasks.static import StaticVectors
 from elmokit.tasks.words import Words
-from elmokit.train.corpus import file_sha256
+from elmokit.text.files import checksum
 
 FORMAT, VERSION = "elmokit task", 1
 TASK, MODEL, KEYS, VECTORS = "task.json", "model.safetensors", "x.keys.npy", "x.vectors.npy"
@@ -166,7 +166,7 @@ class Trained:
             "vocabulary": self.vocabulary,
             "vectors": None if static is None else static.name,
             "files": {
-                name: {"bytes": (stage / name).stat().st_size, "sha256": file_sha256(stage / name)}
+                name: {"bytes": (stage / name).stat().st_size, "sha256": checksum(stage / name)}
                 for name in names
             },
         }
@@ -265,7 +265,7 @@ def _check_files(place: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
         path = place / name
         if not path.is_file():
             raise FormatError(f"{place} lacks {name}; copy the whole directory again")
-        if path.stat().st_size != expected["bytes"] or file_sha256(path) != expected["sha256"]:
+        if path.stat().st_size != expected["bytes"] or checksum(path) != expected["sha256"]:
             raise FormatError(f"{path} is not the file that was saved; copy the directory again")
 
 

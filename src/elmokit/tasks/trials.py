@@ -6,7 +6,6 @@ with the same arguments, it goes on where it stopped.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import multiprocessing
 import os
@@ -23,7 +22,7 @@ from elmokit.elmo import Elmo
 from elmokit.errors import InputError
 from elmokit.tasks.fit import LOG, PLAN, TRAINING, fit
 from elmokit.tasks.settings import Settings, read
-from elmokit.train.corpus import file_sha256
+from elmokit.text.files import checksum
 
 OUTCOME = "outcome.json"
 
@@ -39,7 +38,7 @@ class Files:
     def fingerprints(self) -> dict[str, str]:
         """A checksum of each, directories included."""
         found = {name: path for name, path in asdict(self).items() if path is not None}
-        return {name: data_hash(Path(path).expanduser()) for name, path in found.items()}
+        return {name: checksum(path) for name, path in found.items()}
 
 
 @dataclass(frozen=True)
@@ -198,20 +197,6 @@ def run_one(
     os.replace(stage, directory / OUTCOME)
     watch.say(1.0, f"{main} {outcome.main(main):.2f}", ended=True)
     return outcome
-
-
-def data_hash(path: Path) -> str:
-    """SHA-256 of a file, or of all files of a directory with their names."""
-    if path.is_dir():
-        digest = hashlib.sha256()
-        for each in sorted(path.rglob("*")):
-            if each.is_file():
-                digest.update(f"{each.relative_to(path).as_posix()} {data_hash(each)}\n".encode())
-        return digest.hexdigest()
-    try:
-        return file_sha256(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
 
 
 class _Telling:

@@ -51,6 +51,22 @@ def paragraphs_of(lines: Iterable[str]) -> Iterator[str]:
         yield "\n".join(paragraph)
 
 
+def checksum(path: str | Path) -> str:
+    """SHA-256 of a file, or of all files of a directory with their names."""
+    place = Path(path).expanduser()
+    try:
+        if not place.is_dir():
+            with place.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    digest = hashlib.sha256()
+    for each in sorted(place.rglob("*")):
+        if each.is_file():
+            digest.update(f"{each.relative_to(place).as_posix()} {checksum(each)}\n".encode())
+    return digest.hexdigest()
+
+
 def find_files(paths: Iterable[str], leave_out: Iterable[str | Path] = ()) -> list[str]:
     """The files that paths, patterns and directories name, in a fixed order; `-` is stdin.
 

@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from elmokit.errors import FormatError, InputError
 from elmokit.text.characters import BOS, EOS
+from elmokit.text.files import checksum
 from elmokit.text.vocabulary import UNKNOWN, Vocabulary
 
 VERSION = 1
@@ -77,7 +78,7 @@ class Corpus:
     def verify(self) -> None:
         """Read every file and compare it with its checksum, which `open` does not."""
         for name, entry in self.about["files"].items():
-            if file_sha256(self.path / name) != entry["sha256"]:
+            if checksum(self.path / name) != entry["sha256"]:
                 raise FormatError(f"{self.path / name} is damaged: its checksum differs")
 
     def _check(self) -> None:
@@ -208,12 +209,6 @@ class Words(Sequence[str]):
             return []
         text = self._data[self._starts[start] : self._starts[stop] - 1].decode("utf-8")
         return text.split("\n")
-
-
-def file_sha256(path: Path) -> str:
-    """The checksum of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint_of(files: Mapping[str, Mapping[str, Any]]) -> str:

@@ -17,7 +17,8 @@ from typing import Any
 
 import elmokit
 from elmokit.errors import InputError
-from elmokit.train.corpus import MANIFEST, VERSION, file_sha256, fingerprint_of
+from elmokit.text.files import checksum
+from elmokit.train.corpus import MANIFEST, VERSION, fingerprint_of
 
 
 def check_target(target: Path, force: bool) -> None:
@@ -47,7 +48,7 @@ def write_manifest(place: Path, about: Mapping[str, Any]) -> None:
     files = {}
     for path in sorted(place.iterdir()):
         _sync(path)
-        files[path.name] = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+        files[path.name] = {"bytes": path.stat().st_size, "sha256": checksum(path)}
     whole = {
         "format": "elmokit corpus",
         "version": VERSION,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from elmokit.cli.task.options import TASKS, choices, given
-
-if TYPE_CHECKING:
-    from elmokit.tasks.trials import Moment
 
 
 @click.command("compare", short_help="Baseline and ELMo with the same seeds, in a table.")
@@ -59,12 +56,13 @@ def command(
     from rich.console import Console
 
     from elmokit.cli.task.tables import comparison_table, weights_lines
+    from elmokit.cli.task.watching import Watching
     from elmokit.tasks.compare import compare
     from elmokit.tasks.settings import Settings
     from elmokit.tasks.trials import Files
 
     settings = Settings(task=task, **given(sizes, **chosen))
-    with _Watching() as watching:
+    with Watching() as watching:
         found = compare(
             settings,
             Files(train, dev, test),
@@ -86,35 +84,3 @@ def command(
     console.print(comparison_table(found))
     for line in weights_lines(found.weights()):
         console.print(line)
-
-
-class _Watching:
-    """A bar for each run on a terminal; elsewhere a line when one has ended."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        self._console = Console(stderr=True, highlight=False)
-        self._bars = Progress(
-            TextColumn("{task.fields[run]}"),
-            BarColumn(),
-            TextColumn("{task.description}"),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
-        self._tasks: dict[str, Any] = {}
-
-    def __enter__(self) -> _Watching:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-    def hear(self, moment: Moment) -> None:
-        if moment.run not in self._tasks:
-            self._tasks[moment.run] = self._bars.add_task("", total=1.0, run=moment.run)
-        self._bars.update(self._tasks[moment.run], completed=moment.done, description=moment.text)
-        if moment.ended and not self._console.is_terminal:
-            self._console.print(f"{moment.run}: {moment.text}")

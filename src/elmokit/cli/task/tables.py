@@ -57,7 +57,7 @@ def weights_lines(weights: Mapping[str, Mapping[str, Any]]) -> Iterator[Text]:
 
 def comparison_table(comparison: Comparison) -> Table:
     """Baseline and ELMo side by side."""
-    from elmokit.tasks.compare import BASELINE, WITH_ELMO
+    from elmokit.tasks.systems import BASELINE, WITH_ELMO
 
     of = "test" if comparison.tested else "dev"
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")

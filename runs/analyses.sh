@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# All analyses of the built-in model, for docs/analyses.md: runs/analyses.sh DATA_DIR WORK_DIR
+#
+# DATA_DIR has the data sets named below, as directories or as .tar.xz, texts plain or as .txt.xz
+# (runs/README.md); WordNet 3.0 is where WNSEARCHDIR says, or Debian's wordnet-base and
+# wordnet-sense-index are installed. What is in WORK_DIR already is not made again: the same command
+# goes on where it was stopped. Measurements end in WORK_DIR/measured, the page in WORK_DIR/analyses.md,
+# the report of the model in WORK_DIR/report.html. TASKS="ner nli" for some of the tasks only;
+# RUN=DIR is the directory of the model's training, for its curve.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+usage="usage: runs/analyses.sh DATA_DIR WORK_DIR"
+data=${1:?$usage}
+work=${2:?$usage}
+python=${PYTHON:-python}
+elmo=("$python" -m elmokit)
+out="$work/measured"
+mkdir -p "$work/data" "$out"
+
+set_of() { # The directory of a data set, unpacked if it has to be.
+    if [ -d "$data/$1" ]; then
+        echo "$data/$1"
+    else
+        [ -d "$work/data/$1" ] || tar -xJf "$data/$1.tar.xz" -C "$work/data"
+        echo "$work/data/$1"
+    fi
+}
+text() { # The file of a text, plain or compressed.
+    if [ -e "$data/$1.txt" ]; then echo "$data/$1.txt"; else echo "$data/$1.txt.xz"; fi
+}
+once() { # Run a command unless its measurement is there.
+    local name=$1
+    shift
+    echo "== $name"
+    [ -e "$out/$name.json" ] || "${elmo[@]}" "$@" --out "$out" </dev/null
+}
+
+# 1. What each layer knows.
+pos=$(set_of pos-ewt)
+semcor=$(set_of wsd-semcor)
+once pos probe pos --train "$pos/train.tsv" --test "$pos/dev.tsv" --test "$pos/test.tsv"
+once wsd probe wsd --semcor "$semcor" --test "$(set_of wsd-raganato)"
+if [ ! -e "$work/pairs.txt" ]; then
+    "$python" "$here/analyses/pairs.py" "$semcor" --out "$work/pairs.txt" --gold "$work/gold.txt"
+fi
+once similarity probe similarity --pairs "$work/pairs.txt" --gold "$work/gold.txt"
+once geometry probe geometry --corpus "$(text lm-en-test)"
+
+# 2. Words in context.
+once neighbors neighbors play --corpus "$(text lm-en-train)" --words 1000000 \
+    --in "Chico Ruiz made a spectacular play on Alusik's grounder ." \
+    --in "Olivia De Havilland signed to do a Broadway play for Garson ."
+once change change cell culture expression plate mouse current model host \
+    water three because between found large known often \
+    --then "$(text lm-en-test)" --now "$(text lm-biomed-test)"
+
+# 3. What of ELMo helps a task. Runs of a task are shared by its analyses.
+analysis() { # analysis KIND NAME TASK DATA END MORE…
+    local kind=$1 name=$2 task=$3 files end=$5
+    files=$(set_of "$4")
+    shift 5
+    [[ " ${TASKS:-ner nli srl qa} " == *" $task "* ]] || return 0
+    once "$kind-$name" analyze "$kind" "$task" --runs "$work/runs/$name" \
+        --train "$files/train$end" --dev "$files/dev$end" --test "$files/test$end" "$@"
+}
+analysis layers nli nli nli-sick .jsonl --seeds 2
+analysis layers ner ner ner-conll2003 .conll --seeds 2
+analysis layers srl srl srl-ewt .jsonl --seeds 1
+analysis layers qa qa qa-squad .json --seeds 1
+analysis place nli nli nli-sick .jsonl --seeds 2
+analysis place srl srl srl-ewt .jsonl --seeds 1
+analysis place qa qa qa-squad .json --seeds 1
+analysis efficiency srl10 srl srl-ewt .jsonl --seeds 1 --epochs 10
+analysis efficiency ner ner ner-conll2003 .conll --seeds 2
+analysis efficiency nli nli nli-sick .jsonl --seeds 2 --share 0.01 --share 0.1 --share 1

@@ -1,0 +1,1 @@
+"""How the uses of words have changed between two texts."""

@@ -1,0 +1,1 @@
+"""How the vectors of a layer lie in space."""

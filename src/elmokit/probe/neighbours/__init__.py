@@ -1,0 +1,1 @@
+"""The uses in a corpus that are most like one of a word."""

@@ -1,0 +1,1 @@
+"""Whether a word means the same in two contexts, by the cosine of its vectors."""

@@ -1,0 +1,1 @@
+"""Which tag a word has, by a linear classifier on each layer."""

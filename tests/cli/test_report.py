@@ -1,0 +1,31 @@
+"""`elmo report` as a user meets it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.test_cli import elmo_command  # noqa: F401  a fixture
+from tests.probe.test_measured import parsed, run  # noqa: F401  a fixture
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELMOKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_built_in_model(elmo_command, run: Path, tmp_path: Path) -> None:  # noqa: F811
+    done = elmo_command("report", "builtin", "--run", run)
+    assert done.code == 0 and "builtin-report.html" in done.out
+    made = (tmp_path / "builtin-report.html").read_text(encoding="utf-8")
+    parsed(made)
+    assert "The built-in model" in made and "2x512_128_512cnn_1xhighway" in made
+    assert "Data and licence" in made, "its card"
+    assert ">40.0<" in made, "the perplexity of the run that was given"
+
+
+def test_a_place_that_is_none(elmo_command, tmp_path: Path) -> None:  # noqa: F811
+    done = elmo_command("report", "builtin", "--from", tmp_path / "nowhere", "--out", "x.html")
+    assert done.code == 1 and "no directory" in done.err
+    assert not (tmp_path / "x.html").exists()

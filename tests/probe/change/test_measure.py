@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from elmokit.elmo import Elmo
+from elmokit.errors import InputError
+from elmokit.probe.change.measure import Changes, changes, changes_measured
+from elmokit.probe.change.shown import MEASURES, pictures, tables
+from elmokit.probe.change.targets import Target, parse_target
+from elmokit.probe.measured import Json, signature
+from elmokit.probe.ranks import spearman
+
+THEN = [
+    f"She saw a {kind} mouse in the {place} .".split()
+    for kind, place in product("grey small quick white".split(), "barn house field".split())
+]
+NOW = [
+    f"Click the {kind} button of your mouse {end}".split()
+    for kind, end in product("left right middle other".split(), ["!", "now", "twice"])
+]
+SAME = [f"They drink {kind} water {end}".split()
+        for kind, end in product("cold warm clean fresh".split(), [".", "!", "daily"])]  # fmt: skip
+
+
+def cosine_distance(a: np.ndarray, b: np.ndarray) -> float:
+    return float(1 - a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+@pytest.fixture(scope="module")
+def found() -> Changes:
+    targets = [parse_target(word) for word in ("water", "mouse", "rare=seldom")]
+    rare = [["a", "seldom", "one"]]
+    return changes(
+        Elmo.load(threads=1), THEN + SAME[::2] + rare, NOW + SAME[1::2], targets, uses=10, seed=3
+    )
+
+
+@pytest.fixture(scope="module")
+def measured(found: Changes) -> Json:
+    return changes_measured(found, signature(Elmo.load(threads=1), {}))
+
+
+def test_a_word_that_changed_and_one_that_did_not(found: Changes) -> None:
+    assert [word.target.name for word in found.words] == ["mouse", "water"]
+    assert found.skipped == {"rare": (1, 0)}
+    mouse, water = found.words
+    assert (mouse.then.count, mouse.now.count) == (12, 12)
+    assert (len(mouse.then.uses), len(mouse.now.uses)) == (10, 10)
+    assert len(water.then.uses) == len(water.now.uses) == 6
+    for measure in MEASURES:
+        for layer in ("1", "2"):
+            assert getattr(mouse.layers[layer], measure) > getattr(water.layers[layer], measure)
+    assert mouse.layers["2"].prt_p < 0.01 and mouse.layers["2"].apd_p < 0.01
+    assert water.layers["2"].prt_p > 0.05
+    for word in found.words:
+        assert word.layers["0"].apd == word.layers["0"].prt == 0, "characters know no context"
+        assert word.layers["0"].apd_p == 1
+        assert list(word.layers) == list(word.untrained) == ["0", "1", "2"]
+        assert word.untrained["2"].apd != word.layers["2"].apd
+
+
+def test_the_uses_that_differ_most_come_first(found: Changes) -> None:
+    mouse = found.words[0]
+    elmo = Elmo.load(threads=1)
+    then = np.stack([elmo.embed([w], "top")[0][p] for w, p in mouse.then.uses])
+    now = np.stack([elmo.embed([w], "top")[0][p] for w, p in mouse.now.uses])
+    for uses, own, other in ((mouse.uses_then, then, now), (mouse.uses_now, now, then)):
+        contrasts = [use.contrast for use in uses]
+        assert contrasts == sorted(contrasts, reverse=True) and len(uses) == 10
+        first = uses[0]
+        vector = elmo.embed([first.words], "top")[0][first.place]
+        far = np.mean([cosine_distance(vector, each) for each in other])
+        near = sum(cosine_distance(vector, each) for each in own) / 9  # itself is 0
+        assert first.distance == pytest.approx(far, abs=1e-4)
+        assert first.contrast == pytest.approx(far - near, abs=1e-4)
+    assert {tuple(use.words) for use in mouse.uses_now} <= {tuple(words) for words in NOW}
+
+
+def test_the_same_seed_gives_the_same_numbers(elmo: Elmo) -> None:
+    def once(seed: int) -> Json:
+        target = [parse_target("mouse")]
+        found = changes(elmo, THEN, NOW, target, uses=5, permutations=9, seed=seed)
+        return changes_measured(found, signature(elmo, {}))
+
+    assert once(1) == once(1)
+    assert once(1)["words"] != once(2)["words"]
+
+
+def test_mix_and_other_layers(elmo: Elmo) -> None:
+    by_layer = {
+        layer: changes(elmo, THEN, NOW, [parse_target("mouse")], layer=layer).words[0]
+        for layer in ("mix", 1, "top")
+    }
+    assert list(by_layer["mix"].layers) == ["0", "1", "2", "mix"]
+    assert by_layer["mix"].layers["1"] == by_layer[1].layers["1"] == by_layer["top"].layers["1"]
+    words, place = by_layer["mix"].then.uses[0]
+    assert "mouse" in words[place]
+    assert by_layer[1].uses_then[0].distance != by_layer["top"].uses_then[0].distance
+
+
+def test_gold_scores(elmo: Elmo) -> None:
+    targets = [Target(w, (w,), g) for w, g in (("mouse", 0.9), ("water", 0.1), ("the", 0.5))]
+    found = changes(elmo, THEN + SAME[::2], NOW + SAME[1::2], targets, least=5)
+    rho = found.correlations()
+    assert rho is not None
+    values = [word.layers["2"].prt for word in found.words]
+    gold = [word.target.gold for word in found.words]
+    assert rho["layers"]["prt"]["2"] == spearman(values, gold)  # type: ignore[arg-type]
+    measured = changes_measured(found, signature(elmo, {}))
+    (table,) = [table for table in tables(measured) if "Spearman" in table.title]
+    assert table.rows[0][0] == "PRT" and table.rows[0][3] == f"{rho['layers']['prt']['2']:+.3f}"
+    assert tables(measured)[0].columns[-1] == "gold"
+    for layer in measured["spearman"]["layers"].values():
+        layer["0"] = None
+    (table,) = [table for table in tables(measured) if "Spearman" in table.title]
+    assert table.rows[0][1] == "–" and (0, 1) not in table.bold
+
+
+def test_it_is_shown(measured: Json) -> None:
+    ranking, layers, *examples = tables(measured)
+    assert [row[0] for row in ranking.rows] == ["mouse", "water"]
+    one = measured["words"][0]["layers"]["2"]
+    assert ranking.rows[0][1] == f"{one['prt']:.3f}" and ranking.rows[0][4] == f"{one['apd']:.3f}"
+    assert ranking.rows[0][7:] == ["12", "12"]
+    assert (0, 0) in ranking.bold and (1, 0) not in ranking.bold
+    assert "rare (1 and 0)" in ranking.note
+    assert layers.columns[1:] == ["characters", "LSTM 1", "LSTM 2", "untrained"]
+    assert layers.rows[0][1] == "0.000" and layers.rows[0][3] == ranking.rows[0][1]
+    assert len(examples) == 2 and "“mouse”" in examples[0].title
+    assert [row[0] for row in examples[0].rows] == ["then", "", "", "", "", "now", "", "", "", ""]
+    assert all(row[2] == "mouse" for row in examples[0].rows)
+    assert any("button of your" in row[1] for row in examples[0].rows[5:])
+    by_excess = tables({**measured, "by": "excess"})[0]
+    assert by_excess.columns[-1] == "excess"
+    assert by_excess.rows[0][-1] == f"{one['excess']:+.3f}"
+
+
+def test_it_is_drawn(measured: Json) -> None:
+    drawn = {picture.name: picture.svg for picture in pictures(measured)}
+    assert list(drawn) == ["prt", "apd", "uses-1", "uses-2"]
+    one = measured["words"][0]["layers"]["2"]
+    assert f">{one['prt']:.3f}<" in drawn["prt"] and f">{one['apd']:.2f}<" in drawn["apd"]
+    assert drawn["uses-1"].count("<circle") == 2 + 20
+    assert "your *mouse*" in drawn["uses-1"] and "*water*" in drawn["uses-2"]
+
+
+def test_what_cannot_be_measured(elmo: Elmo, bilm) -> None:
+    mouse = [parse_target("mouse")]
+    with pytest.raises(InputError, match=r"no word has 5 uses in both texts: mouse \(12 and 0\)"):
+        changes(elmo, THEN, SAME, mouse)
+    with pytest.raises(InputError, match="by is 'size'"):
+        changes(elmo, THEN, NOW, mouse, by="size")
+    with pytest.raises(InputError, match="least is 1"):
+        changes(elmo, THEN, NOW, mouse, least=1)
+    with pytest.raises(InputError, match="uses is 3, least is 5"):
+        changes(elmo, THEN, NOW, mouse, uses=3)
+    with pytest.raises(InputError, match="'all'"):
+        changes(elmo, THEN, NOW, mouse, layer="all")
+    with pytest.raises(InputError, match="carry"):
+        changes(Elmo(bilm, state="carry"), THEN, NOW, mouse)
+    with pytest.raises(InputError, match="belongs to"):
+        changes(elmo, THEN, NOW, mouse * 2)

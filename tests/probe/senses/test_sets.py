@@ -1,0 +1,120 @@
+"""The sets of the unified evaluation framework."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elmokit.errors import FormatError, InputError
+from elmokit.probe.senses.sets import find_sets, gold_beside, read_set
+from elmokit.probe.senses.uses import Use
+
+DATA = """\
+<?xml version="1.0" encoding="UTF-8" ?>
+<corpus lang="en" source="x">
+<text id="d0">
+<sentence id="d0.s0">
+<wf lemma="the" pos="DET">The</wf>
+<instance id="d0.s0.t0" lemma="greenhouse_gas" pos="NOUN">greenhouse gases</instance>
+<wf lemma="&amp;" pos=".">&amp;</wf>
+<instance id="d0.s0.t1" lemma="Mind-boggling" pos="ADJ">mind-boggling</instance>
+</sentence>
+<sentence id="d0.s1">
+<wf lemma="so" pos="ADV">So</wf>
+</sentence>
+</text>
+</corpus>
+"""
+GOLD = """\
+d0.s0.t0 greenhouse_gas%1:27:00::
+d0.s0.t1 mind-boggling%5:00:00:surprising:00 mind-boggling%5:00:00:x:00
+"""
+
+
+def write(folder: Path, data: str = DATA, gold: str = GOLD, name: str = "x") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.gold.key.txt").write_text(gold)
+    path = folder / f"{name}.data.xml"
+    path.write_text(data)
+    return path
+
+
+def test_words_and_instances(tmp_path: Path) -> None:
+    found = read_set(write(tmp_path))
+    assert found.name == "x"
+    assert [" ".join(sentence.words) for sentence in found.sentences] == [
+        "The greenhouse gases & mind-boggling",
+        "So",
+    ]
+    assert list(found.uses()) == [
+        Use(1, 3, "greenhouse_gas", "n", ("greenhouse_gas%1:27:00::",)),
+        Use(4, 5, "mind-boggling", "a", tuple(GOLD.split()[3:])),
+    ]
+
+
+def test_a_directory_stands_for_its_sets(tmp_path: Path) -> None:
+    one, other = write(tmp_path / "a", name="b"), write(tmp_path / "a", name="a")
+    assert find_sets(tmp_path / "a") == [other, one]
+    assert find_sets(tmp_path) == [other, one], "or for those below it"
+    assert find_sets(one) == [one]
+    assert gold_beside(one).name == "b.gold.key.txt"
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"no file whose name ends in .data.xml"):
+        find_sets(tmp_path / "empty")
+    with pytest.raises(InputError, match="does not exist"):
+        find_sets(tmp_path / "nowhere")
+
+
+def test_the_right_senses_may_be_elsewhere(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    gold = (tmp_path / "x.gold.key.txt").rename(tmp_path / "keys")
+    with pytest.raises(InputError, match=r"x.gold.key.txt does not exist; .*--gold"):
+        read_set(path)
+    assert len(list(read_set(path, gold).uses())) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ('pos="NOUN"', 'pos="NN"', r'x.data.xml:6: pos="NN" of d0.s0.t0; expected one of NOUN'),
+        ('id="d0.s0.t1"', 'id="d0.s0.t9"', "x.data.xml:8: d0.s0.t9 is not in .*gold.key.txt"),
+        ('id="d0.s0.t1"', 'id="d0.s0.t0"', "x.data.xml:8: d0.s0.t0 is here a second time"),
+        (' lemma="greenhouse_gas"', "", "x.data.xml:6: <instance> without lemma"),
+        (">greenhouse gases<", "> <", "x.data.xml:6: <instance> without a word"),
+        ("</wf>\n<inst", "\n<inst", "x.data.xml:6: <instance> in a word"),
+        ("</text>\n", "", "x.data.xml:13: this is no XML .mismatched tag"),
+        ("</corpus>\n", "", "this is no XML .no element found"),
+        ("&amp;</wf>", "&nbsp;</wf>", "x.data.xml:7: this is no XML .undefined entity"),
+        ('<sentence id="d0.s0">\n', "", "x.data.xml:4: <wf> in no sentence"),
+    ],
+)
+def test_damaged_data(tmp_path: Path, old: str, new: str, what: str) -> None:
+    assert old in DATA
+    with pytest.raises(FormatError, match=what):
+        read_set(write(tmp_path, DATA.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize(
+    ("gold", "what"),
+    [
+        (GOLD + "d0.s9.t9 so%4:02:00::\n", "1 instances that .*x.data.xml has not, such as d0.s9"),
+        (GOLD + GOLD, "gold.key.txt:3: d0.s0.t0 is here a second time"),
+        ("d0.s0.t0\n", "gold.key.txt:1: found 'd0.s0.t0'; expected an id and the key"),
+        ("d0.s0.t0 greenhouse_gas\n", "gold.key.txt:1: 'greenhouse_gas' is no key"),
+    ],
+)
+def test_damaged_gold(tmp_path: Path, gold: str, what: str) -> None:
+    with pytest.raises(FormatError, match=what):
+        read_set(write(tmp_path, gold=gold))
+
+
+def test_nothing_to_score(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="no <instance>"):
+        read_set(write(tmp_path, "<corpus/>", ""))
+
+
+def test_entities_are_refused_before_they_grow(tmp_path: Path) -> None:
+    bomb = '<!DOCTYPE corpus [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>\n'
+    with pytest.raises(FormatError, match=r"x.data.xml:2: it declares an entity"):
+        read_set(write(tmp_path, DATA.replace("<corpus ", f"{bomb}<corpus ", 1)))
