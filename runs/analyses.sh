@@ -47,29 +47,42 @@ once similarity probe similarity --pairs "$work/pairs.txt" --gold "$work/gold.tx
 once geometry probe geometry --corpus "$(text lm-en-test)"
 
 # 2. Words in context.
-once neighbors neighbors play --corpus "$(text lm-en-train)" --words 1000000 \
+once neighbors-play neighbors play --corpus "$(text lm-en-train)" --words 1000000 \
     --in "Chico Ruiz made a spectacular play on Alusik's grounder ." \
     --in "Olivia De Havilland signed to do a Broadway play for Garson ."
 once change change cell culture expression plate mouse current model host \
     water three because between found large known often \
     --then "$(text lm-en-test)" --now "$(text lm-biomed-test)"
 
-# 3. What of ELMo helps a task. Runs of a task are shared by its analyses.
-analysis() { # analysis KIND NAME TASK DATA END MORE…
-    local kind=$1 name=$2 task=$3 files end=$5
+# 3. What of ELMo helps a task. Runs are shared by the analyses of a task and, in the same WORK_DIR,
+#    by runs/tasks.sh, which also trains the tasks that have no analysis of their own.
+analysis() { # analysis KIND TASK RUNS DATA END MORE…
+    local kind=$1 task=$2 runs=$3 files end=$5
     files=$(set_of "$4")
     shift 5
-    [[ " ${TASKS:-ner nli srl qa} " == *" $task "* ]] || return 0
-    once "$kind-$name" analyze "$kind" "$task" --runs "$work/runs/$name" \
+    [[ " ${TASKS:-nli ner srl qa} " == *" $task "* ]] || return 0
+    once "$kind-$task" analyze "$kind" "$task" --runs "$work/$runs" \
         --train "$files/train$end" --dev "$files/dev$end" --test "$files/test$end" "$@"
 }
-analysis layers nli nli nli-sick .jsonl --seeds 2
+analysis layers nli sick nli-sick .jsonl --seeds 2
 analysis layers ner ner ner-conll2003 .conll --seeds 2
 analysis layers srl srl srl-ewt .jsonl --seeds 1
-analysis layers qa qa qa-squad .json --seeds 1
-analysis place nli nli nli-sick .jsonl --seeds 2
+analysis layers qa squad qa-squad .json --seeds 1
+analysis place nli sick nli-sick .jsonl --seeds 2
 analysis place srl srl srl-ewt .jsonl --seeds 1
-analysis place qa qa qa-squad .json --seeds 1
-analysis efficiency srl10 srl srl-ewt .jsonl --seeds 1 --epochs 10
+analysis place qa squad qa-squad .json --seeds 1
+analysis efficiency srl srl10 srl-ewt .jsonl --seeds 1 --epochs 10
 analysis efficiency ner ner ner-conll2003 .conll --seeds 2
-analysis efficiency nli nli nli-sick .jsonl --seeds 2 --share 0.01 --share 0.1 --share 1
+analysis efficiency nli sick nli-sick .jsonl --seeds 2 --share 0.01 --share 0.1 --share 1
+models=()
+for place in "$work"/{squad,sick,srl,coref,ner,sst5}/elmo-[0-9]; do
+    [ -e "$place/task.json" ] && models+=("$place")
+done
+once weights analyze weights "${models[@]}"
+
+# 4. The curve of its training, the page, and the report.
+if [ -n "${RUN:-}" ] && [ ! -e "$out/training.json" ]; then
+    "$python" "$here/analyses/training.py" builtin --run "$RUN" --out "$out"
+fi
+"$python" "$here/analyses/page.py" "$out" --out "$work/analyses.md"
+"${elmo[@]}" report builtin --from "$out" --out "$work/report.html"

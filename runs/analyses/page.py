@@ -2,9 +2,9 @@
 
     python runs/analyses/page.py MEASURED_DIR --out docs/analyses.md
 
-In page.md `$pos_tables` stands for the tables of MEASURED_DIR/pos.json, `$pos_pictures` for its
-pictures, which are copied beside the page, and `$signatures` for what determined all of them.
-Computes nothing.
+In page.md `$pos_tables` stands for all tables of MEASURED_DIR/pos.json, `$pos_table_2` for the
+second one, `$pos_pictures` and `$pos_picture_1` for its pictures, which are written beside the
+page, and `$signatures` for what determined all of them. Computes nothing.
 """
 
 from __future__ import annotations
@@ -30,28 +30,41 @@ def main() -> None:
     try:
         found = {path.stem: read(path) for path in sorted(given.measured.glob("*.json"))}
         template = Template((HERE / "page.md").read_text(encoding="utf-8"))
-        write(given.out, template.substitute(filled(found, given.out)))
+        texts, drawn = filled(found, given.out.stem)
+        asked = template.get_identifiers()
+        write_pictures(drawn, given.out.with_suffix(""), "".join(texts.get(n, "") for n in asked))
+        write(given.out, template.substitute(texts))
     except ElmoError as error:
         sys.exit(f"page: {error}")
     except KeyError as error:
         sys.exit(f"page: page.md asks for {error}, which {given.measured} does not have")
 
 
-def filled(found: dict[str, Json], page: Path) -> dict[str, str]:
-    """What the names in page.md stand for; pictures are written on the way."""
-    texts = {"signatures": signatures(found)}
-    beside = page.with_suffix("")
-    beside.mkdir(parents=True, exist_ok=True)
+def filled(found: dict[str, Json], beside: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What the names in page.md stand for; and the pictures, by the names of their files."""
+    texts, drawn = {"signatures": signatures(found)}, {}
     for stem, one in found.items():
-        name = stem.replace("-", "_")
-        texts[f"{name}_tables"] = "\n\n".join(markdown(table) for table in tables(one))
+        made = [markdown(table) for table in tables(one)]
         shown = []
         for picture in pictures(one):
             file = f"{'-'.join(filter(None, (stem, picture.name)))}.svg"
-            write(beside / file, picture.svg)
-            shown.append(f"![{_title(picture.svg)}]({beside.name}/{file})")
-        texts[f"{name}_pictures"] = "\n\n".join(shown)
-    return texts
+            drawn[file] = picture.svg
+            shown.append(f"![{_title(picture.svg)}]({beside}/{file})")
+        name = stem.replace("-", "_")
+        for kind, each in (("table", made), ("picture", shown)):
+            texts[f"{name}_{kind}s"] = "\n\n".join(each)
+            texts |= {f"{name}_{kind}_{k}": text for k, text in enumerate(each, start=1)}
+    return texts, drawn
+
+
+def write_pictures(drawn: dict[str, str], place: Path, text: str) -> None:
+    """Those that a text shows; a picture that it no longer shows is deleted."""
+    place.mkdir(parents=True, exist_ok=True)
+    for old in place.glob("*.svg"):
+        old.unlink()
+    for file, svg in drawn.items():
+        if f"({place.name}/{file})" in text:
+            write(place / file, svg)
 
 
 def signatures(found: dict[str, Json]) -> str:

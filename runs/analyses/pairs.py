@@ -2,9 +2,10 @@
 
     python runs/analyses/pairs.py SEMCOR_DIR --out pairs.txt --gold gold.txt [--pairs 2000]
 
-Half of the pairs are of one sense, half of two; a lemma gives at most four, a sentence is used
-once. WordNet's senses are finer than WiC's, which left out those that are hard to tell apart: the
-numbers are lower here. WiC itself would be better and is not among our data.
+Half of the pairs are of one sense, half of two; both uses of a pair are written alike, so that only
+context can tell them apart. A form gives at most four pairs, a sentence is used once. WordNet's
+senses are finer than WiC's, which left out those that are hard to tell apart: the numbers are lower
+here. WiC itself would be better and is not among our data.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from elmokit.probe.measured import write
 from elmokit.probe.senses.semcor import read_semcor
 from elmokit.probe.senses.uses import SenseText
 
-OF_A_LEMMA = 4
+OF_A_FORM = 4
 SHORTEST, LONGEST = 6, 60
 """Words of a sentence."""
 
@@ -30,26 +31,27 @@ Pair = tuple[str, str, int, int, list[str], list[str], bool]
 
 def pairs(text: SenseText, number: int, seed: int = 0) -> list[Pair]:
     """Some, in an order that the seed tells."""
-    by_lemma = defaultdict(list)
+    by_form = defaultdict(list)
     for s, sentence in enumerate(text.sentences):
         if SHORTEST <= len(sentence.words) <= LONGEST:
             for use in sentence.uses:
                 if use.end == use.start + 1 and len(use.keys) == 1 and use.part in "nv":
-                    by_lemma[use.lemma, use.part].append((s, use.start, use.keys[0]))
+                    form = sentence.words[use.start]
+                    by_form[use.lemma, use.part, form].append((s, use.start, use.keys[0]))
     draw = random.Random(seed)
     found: dict[bool, list[Pair]] = {True: [], False: []}
     used: set[int] = set()
-    lemmas = sorted(by_lemma)
-    draw.shuffle(lemmas)
-    for lemma, part in lemmas:
-        uses = by_lemma[lemma, part]
+    forms = sorted(by_form)
+    draw.shuffle(forms)
+    for lemma, part, form in forms:
+        uses = by_form[lemma, part, form]
         draw.shuffle(uses)
         taken = 0
         for i in range(0, len(uses) - 1, 2):
             (s, at, key), (t, there, other) = uses[i : i + 2]
             same = key == other
             full = len(found[same]) >= number // 2
-            if s == t or {s, t} & used or full or taken >= OF_A_LEMMA:
+            if s == t or {s, t} & used or full or taken >= OF_A_FORM:
                 continue
             used |= {s, t}
             taken += 1

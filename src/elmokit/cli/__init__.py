@@ -70,11 +70,11 @@ def elmo(debug: bool) -> None:
     elmo task compare ner --train F --dev F --out DIR  what ELMo brings
 
     \b
-    elmo analyze layers ner --train F --dev F --runs DIR    what of ELMo helps a task
+    elmo analyze layers ner --train F … --runs DIR     what of ELMo helps a task
     elmo probe pos --train F --test F                  what each layer of a model knows
-    elmo neighbors play --in "They play chess." --corpus FILE    the most similar uses
+    elmo neighbors play --in "They play." --corpus F   the most similar uses
     elmo change WORD... --then FILE --now FILE         how the uses of words have changed
-    elmo report MODEL                                  all that was measured, as a page
+    elmo report MODEL                                  all that was measured, as one page
 
     MODEL is a path (a directory, one file of a model, a zip archive) or a name; `builtin` is the
     English model in the package.

@@ -54,7 +54,7 @@ def _added(options: tuple[Callable[[F], F], ...], function: F) -> F:
 
 
 def load(model: str, threads: int | None) -> Elmo:
-    """The model, with torch and BLAS held to as many threads."""
+    """The model, with BLAS held to as many threads."""
     from threadpoolctl import threadpool_limits
 
     from elmokit.elmo import Elmo

@@ -43,8 +43,8 @@ def command(
     from elmokit.probe.training import NOTES, training
 
     elmo = Elmo.load(model)
-    home = Path(formats.detect(locate(model)).source.path)
-    home = home if home.is_dir() else home.parent
+    source = Path(formats.detect(locate(model)).source.path)
+    home = source if source.is_dir() else source.parent
     for place in places:
         if not Path(place).expanduser().is_dir():
             raise InputError(f"{place} is no directory; expected one with measurements")
@@ -52,8 +52,8 @@ def command(
     found = collect(fingerprint, [*places, home / "measured", store(fingerprint)])
     if run is not None or (home / NOTES).is_file():
         found = [training(elmo, run or home), *(one for one in found if one["kind"] != "training")]
-    name = "the built-in model" if model == "builtin" else home.name or model
-    card = home / "README.md"
+    name = "the built-in model" if model == "builtin" else source.stem or model
+    card = source / "README.md"  # one beside a single file may be of anything
     text = card.read_text(encoding="utf-8") if card.is_file() else None
     facts = [(what, value) for what, value in facts_of(inspect(model)) if what != "model"]
     target = Path(out).expanduser() if out else Path(f"{Path(model).name}-report.html")

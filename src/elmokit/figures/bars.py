@@ -112,6 +112,6 @@ def _bar(bar: Bar, axis: Axis, y: float, number: int, digits: int) -> list[str]:
     reach = right
     if bar.spread:
         low, reach = axis.at(bar.value - bar.spread), axis.at(bar.value + bar.spread)
-        parts.append(f'<path d="M{low:.1f} {y + THICK / 2:.1f}H{reach:.1f}" class="grid thin"/>')
-    parts.append(text(reach + 6, y + 11.5, shown, "small"))
+        parts.append(f'<path d="M{low:.1f} {y + THICK / 2:.1f}H{reach:.1f}" class="whisker"/>')
+    parts.append(text(reach + 6, y + 11.5, shown, "small ink halo"))
     return parts

@@ -128,8 +128,14 @@ def keep(found: Json, out: str | Path | None = None, name: str | None = None) ->
     for picture in pictures(found):
         written.append(place / f"{'-'.join(filter(None, (stem, picture.name)))}.svg")
         write(written[-1], picture.svg)
-    write(written[0], json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    write(written[0], _text(found))
     return written
+
+
+def _text(found: Json) -> str:
+    """JSON with a line for each number or list of them at the top."""
+    lines = (f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in found.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def read(path: str | Path) -> Json:

@@ -88,9 +88,18 @@ def test_the_tables(layers: dict[str, Any]) -> None:
 
 
 def test_the_last_alone_may_win(layers: dict[str, Any]) -> None:
-    layers["choices"][3]["scores"] = [83, 83]
+    layers["choices"][3]["scores"] = [81, 82]
+    last = layers["choices"][1]["scores"]
+    change = sum(layers["choices"][3]["scores"]) / 2 - sum(last) / 2
     (scores, _) = measured.tables(layers)
-    assert "worse than the last alone: -0.50, better with 0 of 2 seeds" in scores.note
+    assert f"worse than the last alone: {change:+.2f}, better with 0 of 2 seeds" in scores.note
+
+
+def test_seeds_that_disagree_say_nothing(layers: dict[str, Any]) -> None:
+    last = layers["choices"][1]["scores"]
+    layers["choices"][3]["scores"] = [last[0] + 1, last[1] - 1.5]
+    (scores, _) = measured.tables(layers)
+    assert "not to be told from the last alone: -0.25, better with 1 of 2 seeds" in scores.note
 
 
 def test_the_paper_beside_it(layers: dict[str, Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
 from elmokit.cli.measured import model_options, result_options
@@ -67,6 +69,10 @@ def command(
     from elmokit.probe.tags.measure import measure
     from elmokit.text.files import checksum
 
+    import_module("elmokit.probe.tags.linear")  # says what to install, if it is missing
+    import torch
+
+    torch.set_num_threads(threads or 1)  # a small classifier: two threads on busy cores crawl
     learned = read_tagged(train, columns or None, form)
     names = _names(tests)
     tested = {name: read_tagged(path, columns or None, form) for name, path in names.items()}

@@ -259,8 +259,11 @@ def _note(found: Json) -> str:
     if LAST in choices:
         weakest = min(choices.keys() - {BASELINE, LAST}, key=float)
         whole, last = choices[weakest]["scores"], choices[LAST]["scores"]
-        change = mean(over_seeds.differences(whole, last))
+        found_by_seed = over_seeds.differences(whole, last)
+        change, apart = mean(found_by_seed), over_seeds.spread(found_by_seed)
         word = "better than" if change > 0 else "worse than" if change < 0 else "as good as"
+        if seeds > 1 and abs(change) <= apart:
+            word = "not to be told from"  # the seeds differ by more
         gain, won = over_seeds.gain(whole, last)
         among = f", better with {won} seeds" if seeds > 1 else ""
         told = [
