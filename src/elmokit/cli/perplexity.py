@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 from elmokit.cli.bars import words_bar
+from elmokit.cli.texts import form_of, text_options
 
 if TYPE_CHECKING:
     from elmokit.lm import Perplexity
-    from elmokit.train.chunks import Form
     from elmokit.train.reading import Text
 
 
 @click.command("perplexity", short_help="Measure how well a model predicts a text.")
 @click.argument("model")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--lines", is_flag=True, help="A line is a sentence.")
-@click.option("--tokenized", is_flag=True, help="A line is a sentence, its words between spaces.")
-@click.option("--column", metavar="NAME", help="The text's column in Parquet files.")
+@text_options
 @click.option("--words", type=click.IntRange(min=1), help="Stop after so many words.")
 @click.option(
     "--state",
@@ -70,9 +68,7 @@ def command(
     elmo perplexity builtin news.txt.xz --words 100000
     elmo perplexity model.ckpt heldout.tokens --tokenized --state carry
     """
-    if lines and tokenized:
-        raise click.UsageError("give --lines or --tokenized, not both")
-    form: Form = "tokenized" if tokenized else "lines" if lines else "running"
+    form = form_of(lines, tokenized)
 
     from elmokit.elmo import Elmo
     from elmokit.lm import perplexity

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from elmokit.cli.measured import model_options, result_options
-
-if TYPE_CHECKING:
-    from elmokit.train.chunks import Form
+from elmokit.cli.texts import form_of, text_options
 
 
 @click.command("geometry", short_help="How far context moves a word's vectors.")
 @click.option(
     "--corpus", "files", required=True, multiple=True, metavar="FILE", help="Text; several are one."
 )
-@click.option("--lines", is_flag=True, help="A line is a sentence.")
-@click.option("--tokenized", is_flag=True, help="A line is a sentence, its words between spaces.")
-@click.option("--column", metavar="NAME", help="The text's column in Parquet files.")
+@text_options
 @click.option(
     "--words",
     type=click.IntRange(min=1),
@@ -63,9 +57,7 @@ def command(
     elmo probe geometry --corpus news.txt
     elmo probe geometry --corpus heldout.tokens --tokenized --words 50000 -m original --out figures
     """
-    if lines and tokenized:
-        raise click.UsageError("give --lines or --tokenized, not both")
-    form: Form = "tokenized" if tokenized else "lines" if lines else "running"
+    form = form_of(lines, tokenized)
 
     from elmokit.cli.bars import progress_bar
     from elmokit.cli.measured import finish, load
