@@ -152,12 +152,12 @@ def test_a_converted_model_is_checked(name: str, tmp_path: Path) -> None:
 
 
 def test_what_is_said_about_it() -> None:
-    from elmokit.cli.inspect import _rows, inspect
+    from elmokit.cli.inspect import facts_of, inspect
 
-    rows = dict(_rows(inspect(FOLDER / "models" / "plain" / "native")))
+    rows = dict(facts_of(inspect(FOLDER / "models" / "plain" / "native")))
     assert rows["characters"].endswith("code points of 4, at most 50 a word")
     assert rows["known words"] == "15 of 5, beside their characters"
-    assert "known words" not in dict(_rows(inspect(GOLDEN / "models" / "plain")))
+    assert "known words" not in dict(facts_of(inspect(GOLDEN / "models" / "plain")))
 
 
 def test_what_the_model_is() -> None:
