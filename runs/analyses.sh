@@ -4,8 +4,9 @@
 # DATA_DIR has the data sets named below, as directories or as .tar.xz, texts plain or as .txt.xz
 # (runs/README.md); WordNet 3.0 is where WNSEARCHDIR says, or Debian's wordnet-base and
 # wordnet-sense-index are installed. What is in WORK_DIR already is not made again: the same command
-# goes on where it was stopped. Measurements end in WORK_DIR/measured, the page in WORK_DIR/analyses.md,
-# the report of the model in WORK_DIR/report.html. TASKS="ner nli" for some of the tasks only;
+# goes on where it was stopped. Measurements end in WORK_DIR/measured, to be copied (*.json) into
+# src/elmokit/builtin/measured; the page in WORK_DIR/analyses.md and WORK_DIR/analyses/, to be copied
+# into docs; the report of the model in WORK_DIR/report.html. TASKS="ner nli" for some of the tasks only;
 # RUN=DIR is the directory of the model's training, for its curve.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -11,6 +11,7 @@ from tests.conftest import REPOSITORY
 import elmokit
 from elmokit import Elmo
 from elmokit.lm import perplexity, substitutes
+from elmokit.probe import measured
 from elmokit.probe.senses.apart import read_senses, senses_apart
 
 DIRECTORY = Path(elmokit.__file__).parent / "builtin"
@@ -28,6 +29,18 @@ def test_it_is_in_the_package(elmo: Elmo) -> None:
     assert sum(files.values()) <= MOST_BYTES
     assert elmo.bilm.vocabulary is not None and not elmo.bilm.vocabulary.missing_marks()
     assert elmo.bilm.fingerprint in (DIRECTORY / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_was_measured_of_it_is_with_it(elmo: Elmo) -> None:
+    found = measured.collect(elmo.bilm.fingerprint, [DIRECTORY / "measured"])
+    assert len(found) == len(list((DIRECTORY / "measured").glob("*.json"))), "all of this model"
+    assert {one["kind"] for one in found} == set(measured.KINDS)
+    for one in found:
+        assert all(table.rows for table in measured.tables(one))
+        assert all(picture.svg.startswith("<svg") for picture in measured.pictures(one))
+    heads = [measured.headline(one) for one in found]
+    assert sum(head is not None for head in heads) >= 5
+    assert all(head is None or all(head) for head in heads)
 
 
 def test_a_sentence_starts_from_zeros_as_in_training(elmo: Elmo) -> None:

@@ -213,7 +213,7 @@ def headline(found: Json) -> tuple[str, str] | None:
     if None in noted["elmo_passes"]:
         return None
     needed = mean(noted["baseline_best_epoch"])
-    told = f"epochs of {found['task']} with ELMo pass the baseline's best of {needed:.3g}"
+    told = f"epochs of {found['task']} with ELMo for what the baseline needs {needed:.3g}"
     return f"{mean(noted['elmo_passes']):.3g}", told
 
 
