@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import elmokit
 from elmokit import Elmo
 from elmokit.lm import perplexity, substitutes
 from elmokit.probe import measured
+from elmokit.probe.report import page
 from elmokit.probe.senses.apart import read_senses, senses_apart
 
 DIRECTORY = Path(elmokit.__file__).parent / "builtin"
@@ -38,6 +40,10 @@ def test_what_was_measured_of_it_is_with_it(elmo: Elmo) -> None:
     for one in found:
         assert all(table.rows for table in measured.tables(one))
         assert all(picture.svg.startswith("<svg") for picture in measured.pictures(one))
+    whole = page("x", [], None, found)
+    titles = re.findall(r"<h3>(.*?)</h3>", whole)
+    assert len(set(titles)) == len(titles) == len(found), "each has a heading of its own"
+    assert "Every kind of measurement is here" in whole
     heads = [measured.headline(one) for one in found]
     assert sum(head is not None for head in heads) >= 5
     assert all(head is None or all(head) for head in heads)

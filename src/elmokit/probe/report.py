@@ -179,8 +179,8 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
 
 def _section(one: Json) -> str:
     """A measurement: pictures, tables, and what determined them."""
-    task = one["signature"].get("task")
-    title = TITLES[one["kind"]] + (f": {task}" if task else "")
+    about = one.get("task") or one.get("word")
+    title = TITLES[one["kind"]] + (f": {about}" if about else "")
     parts = [f"<h3>{escape(title)}</h3>"]
     parts += [f"<figure>{picture.svg}</figure>" for picture in measured.pictures(one)]
     parts += [tables.html(table) for table in measured.tables(one)]
