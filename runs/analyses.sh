@@ -66,7 +66,7 @@ analysis() { # analysis KIND TASK RUNS DATA END MORE…
         --train "$files/train$end" --dev "$files/dev$end" --test "$files/test$end" "$@"
 }
 analysis layers nli sick nli-sick .jsonl --seeds 2
-analysis layers ner ner ner-conll2003 .conll --seeds 2
+analysis layers ner ner ner-conll2003 .conll --seeds 3
 analysis layers srl srl srl-ewt .jsonl --seeds 1
 analysis layers qa squad qa-squad .json --seeds 1
 analysis place nli sick nli-sick .jsonl --seeds 2
