@@ -15,8 +15,9 @@ from pathlib import Path
 from string import Template
 
 from elmokit.errors import ElmoError
-from elmokit.probe.measured import Json, pictures, read, tables, write
+from elmokit.probe.measured import Json, pictures, read, tables
 from elmokit.probe.tables import markdown
+from elmokit.text.files import write_text
 
 HERE = Path(__file__).parent
 
@@ -33,7 +34,7 @@ def main() -> None:
         texts, drawn = filled(found, given.out.stem)
         asked = template.get_identifiers()
         write_pictures(drawn, given.out.with_suffix(""), "".join(texts.get(n, "") for n in asked))
-        write(given.out, template.substitute(texts))
+        write_text(given.out, template.substitute(texts))
     except ElmoError as error:
         sys.exit(f"page: {error}")
     except KeyError as error:
@@ -64,7 +65,7 @@ def write_pictures(drawn: dict[str, str], place: Path, text: str) -> None:
         old.unlink()
     for file, svg in drawn.items():
         if f"({place.name}/{file})" in text:
-            write(place / file, svg)
+            write_text(place / file, svg)
 
 
 def signatures(found: dict[str, Json]) -> str:

@@ -17,9 +17,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from elmokit.errors import ElmoError
-from elmokit.probe.measured import write
 from elmokit.probe.senses.semcor import read_semcor
 from elmokit.probe.senses.uses import SenseText
+from elmokit.text.files import write_text
 
 OF_A_FORM = 4
 SHORTEST, LONGEST = 6, 60
@@ -78,8 +78,8 @@ def main() -> None:
         f"{lemma}\t{part}\t{at}-{there}\t{' '.join(first)}\t{' '.join(second)}\n"
         for lemma, part, at, there, first, second, _ in found
     ]
-    write(given.gold, "".join(f"{'T' if same else 'F'}\n" for *_, same in found))
-    write(given.out, "".join(lines))
+    write_text(given.gold, "".join(f"{'T' if same else 'F'}\n" for *_, same in found))
+    write_text(given.out, "".join(lines))
     print(f"{len(found):,} pairs")
 
 

@@ -31,7 +31,7 @@ from elmokit.probe.senses.apart import read_senses, senses_apart
 from elmokit.probe.tags.data import read_tagged
 from elmokit.probe.tags.measure import most_frequent_tag, tag_probe
 from elmokit.probe.untrained import untrained
-from elmokit.text.files import checksum
+from elmokit.text.files import checksum, write_text
 
 HERE = Path(__file__).parent
 WORDS = ("bank", "play")
@@ -233,9 +233,7 @@ def main() -> None:
 def write(path: Path, text: str) -> None:
     """At once or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    stage = path.with_name(f".{path.name}")
-    stage.write_text(text, encoding="utf-8")
-    os.replace(stage, path)
+    write_text(path, text)
 
 
 if __name__ == "__main__":

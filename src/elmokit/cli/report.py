@@ -38,9 +38,10 @@ def command(
     from elmokit.cli.inspect import facts_of, inspect
     from elmokit.elmo import Elmo, locate
     from elmokit.errors import InputError
-    from elmokit.probe.measured import collect, store, write
+    from elmokit.probe.measured import collect, store
     from elmokit.probe.report import page
     from elmokit.probe.training import NOTES, training
+    from elmokit.text.files import write_text
 
     elmo = Elmo.load(model)
     source = Path(formats.detect(locate(model)).source.path)
@@ -57,7 +58,7 @@ def command(
     text = card.read_text(encoding="utf-8") if card.is_file() else None
     facts = [(what, value) for what, value in facts_of(inspect(model)) if what != "model"]
     target = Path(out).expanduser() if out else Path(f"{Path(model).name}-report.html")
-    write(target, page(name[0].upper() + name[1:], facts, text, found))
+    write_text(target, page(name[0].upper() + name[1:], facts, text, found))
     click.echo(f"{target}: {len(found)} measurements")
     if look:
         click.launch(str(target.resolve()))

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +19,7 @@ from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError
 from elmokit.fetch.cache import models_root
 from elmokit.probe.tables import Table
-from elmokit.text.files import checksum
+from elmokit.text.files import checksum, write_text
 
 Json = dict[str, Any]
 
@@ -42,7 +40,7 @@ KINDS = {
     "place": "elmokit.probe.tasks.choices",
     "efficiency": "elmokit.probe.tasks.efficiency",
 }
-"""The module that shows a kind: it has `tables(found)`, `pictures(found)` and `headline(found)`."""
+"""The module that shows a kind: `tables(found)`, `pictures(found)`, perhaps `headline(found)`."""
 
 
 class Picture(NamedTuple):
@@ -94,7 +92,8 @@ def pictures(found: Json) -> list[Picture]:
 
 def headline(found: Json) -> tuple[str, str] | None:
     """The number to remember, and what it is; not every measurement has one."""
-    made: tuple[str, str] | None = import_module(KINDS[found["kind"]]).headline(found)
+    module = import_module(KINDS[found["kind"]])
+    made: tuple[str, str] | None = module.headline(found) if hasattr(module, "headline") else None
     return made
 
 
@@ -127,8 +126,8 @@ def keep(found: Json, out: str | Path | None = None, name: str | None = None) ->
     written = [place / f"{stem}.json"]
     for picture in pictures(found):
         written.append(place / f"{'-'.join(filter(None, (stem, picture.name)))}.svg")
-        write(written[-1], picture.svg)
-    write(written[0], _text(found))
+        write_text(written[-1], picture.svg)
+    write_text(written[0], _text(found))
     return written
 
 
@@ -192,16 +191,6 @@ def _holds_another(path: Path, found: Json) -> bool:
         return True
 
 
-def write(path: Path, text: str) -> None:
-    """At once or not at all."""
-    stage = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        stage.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(stage, path)
-    finally:
-        stage.unlink(missing_ok=True)
-
-
 # -- what the probes have in common --------------------------------------------------------------
 
 
@@ -209,6 +198,16 @@ def layer_name(layer: int | str) -> str:
     """For people: which layer of a biLM."""
     names = {"0": "characters", "all": "all layers"}
     return names.get(str(layer), f"LSTM {layer}")
+
+
+def network_layer_name(network: str, layer: int | str) -> str:
+    """The same; the trained network is what a reader expects."""
+    return layer_name(layer) if network == "trained" else f"{network}: {layer_name(layer)}"
+
+
+def percent(share: float | None) -> str:
+    """Of 1; a dash for what was not measured."""
+    return "–" if share is None else f"{100 * share:.1f}"
 
 
 def best(values: Sequence[float]) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,7 @@ from elmokit.elmo import Elmo
 from elmokit.errors import InputError
 from elmokit.tasks.fit import LOG, PLAN, TRAINING, fit
 from elmokit.tasks.settings import Settings, read
-from elmokit.text.files import checksum
+from elmokit.text.files import checksum, write_text
 
 OUTCOME = "outcome.json"
 
@@ -192,9 +191,7 @@ def run_one(
         "data": dict(data),
         "outcome": asdict(outcome),
     }
-    stage = directory / f".{OUTCOME}"
-    stage.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
-    os.replace(stage, directory / OUTCOME)
+    write_text(directory / OUTCOME, json.dumps(whole, indent=1) + "\n")
     watch.say(1.0, f"{main} {outcome.main(main):.2f}", ended=True)
     return outcome
 

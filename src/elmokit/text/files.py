@@ -12,13 +12,14 @@ import hashlib
 import io
 import os
 import re
+import secrets
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from elmokit.errors import InputError
+from elmokit.errors import FormatError, InputError
 from elmokit.text import parquet
 from elmokit.text.compressed import HEAD, Stream, decompressed, readable
 
@@ -65,6 +66,26 @@ def checksum(path: str | Path) -> str:
         if each.is_file():
             digest.update(f"{each.relative_to(place).as_posix()} {checksum(each)}\n".encode())
     return digest.hexdigest()
+
+
+def write_text(path: Path, text: str) -> None:
+    """A file, at once or not at all."""
+    stage = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        stage.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(stage, path)
+    finally:
+        stage.unlink(missing_ok=True)
+
+
+def lines_of(path: Path) -> Iterator[tuple[str, str]]:
+    """The place ("file:line") and the text of every line, as it is but for its end."""
+    try:
+        for block in TextFile(str(path)).blocks(1 << 20):
+            for number, line in enumerate(decode_lines(block), start=block.first_line):
+                yield f"{path}:{number}", line
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def find_files(paths: Iterable[str], leave_out: Iterable[str | Path] = ()) -> list[str]:

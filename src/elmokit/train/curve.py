@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from elmokit.figures import Line, Panel, lines
+from elmokit.text.files import write_text
 
 Points = list[tuple[float, float]]
 
@@ -18,9 +18,7 @@ MOST_POINTS = 400
 
 def draw_curve(metrics: Iterable[dict[str, Any]], path: Path, title: str = "Training") -> None:
     """Write the picture of the lines that `metrics.py` wrote; there may be none."""
-    stage = path.with_name(f".{path.name}")
-    stage.write_text(picture(list(metrics), title), encoding="utf-8")
-    os.replace(stage, path)
+    write_text(path, picture(list(metrics), title))
 
 
 def picture(noted: Sequence[dict[str, Any]], title: str) -> str:

@@ -13,7 +13,6 @@ stays as it is; then everything learns together.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -30,6 +29,7 @@ from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.lm import Perplexity, perplexity
 from elmokit.lm.softmax import Softmax
 from elmokit.nn.state import TensorState
+from elmokit.text.files import write_text
 from elmokit.text.vocabulary import Vocabulary
 from elmokit.train.adapt import EVALUATION_WORDS, Adapting
 from elmokit.train.budget import Budget
@@ -101,9 +101,7 @@ class _Facts:
 
     def write(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        stage = directory / f".{FACTS}"
-        stage.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
-        os.replace(stage, directory / FACTS)
+        write_text(directory / FACTS, json.dumps(asdict(self), indent=2) + "\n")
 
     @classmethod
     def read(cls, directory: Path) -> _Facts:

@@ -6,12 +6,12 @@ TensorBoard gets the same numbers if it is installed. Knows nothing about networ
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from elmokit.errors import FormatError
+from elmokit.text.files import write_text
 
 METRICS = "metrics.jsonl"
 
@@ -27,9 +27,7 @@ class Metrics:
             for line in (read_metrics(self.path) if step else ())
             if line["step"] <= step and not line.get("end")
         ]
-        stage = self.path.with_name(f".{METRICS}")
-        stage.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
-        os.replace(stage, self.path)
+        write_text(self.path, "".join(json.dumps(line) + "\n" for line in kept))
         self._file = self.path.open("a", encoding="utf-8")
         self._board = _tensorboard(directory, step)
 

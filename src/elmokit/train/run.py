@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 import zlib
 from collections.abc import Callable
@@ -34,6 +33,7 @@ from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.formats.detect import NATIVE_NAMES
 from elmokit.formats.native import MANIFEST
 from elmokit.lm import Perplexity, perplexity
+from elmokit.text.files import write_text
 from elmokit.train import checkpoint
 from elmokit.train.budget import Budget
 from elmokit.train.corpus import Corpus
@@ -104,9 +104,7 @@ class Plan:
     def write(self, directory: Path) -> None:
         """To run.json, at once or not at all."""
         directory.mkdir(parents=True, exist_ok=True)
-        stage = directory / f".{RUN}"
-        stage.write_text(self.to_json(), encoding="utf-8")
-        os.replace(stage, directory / RUN)
+        write_text(directory / RUN, self.to_json())
 
     @classmethod
     def read(cls, directory: Path) -> Plan:

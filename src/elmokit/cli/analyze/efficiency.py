@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from elmokit.cli.analyze.options import analysis
+from elmokit.cli.analyze.options import analysis, run
 
 
 @click.command("efficiency", short_help="Scores with less data and after fewer epochs.")
@@ -18,20 +18,7 @@ from elmokit.cli.analyze.options import analysis
     multiple=True,
     help="Part of the training set; give several.  [0.001, 0.01, 0.1, 1]",
 )
-def command(
-    task: str,
-    train: str,
-    dev: str,
-    test: str | None,
-    runs: str,
-    seeds: int,
-    jobs: int | None,
-    shares: tuple[float, ...],
-    sizes: tuple[str, ...],
-    out: str | None,
-    as_json: bool,
-    **chosen: Any,
-) -> None:
+def command(shares: tuple[float, ...], **options: Any) -> None:
     """Train TASK with and without ELMo on parts of the training set.
 
     One table has the scores by size, the gain, and with how little data ELMo is as good; another
@@ -45,22 +32,8 @@ def command(
     elmo analyze efficiency srl --train train.jsonl --dev dev.jsonl --runs runs --epochs 10
     elmo analyze efficiency ner --train F --dev F --test F --runs runs --share 0.1 --share 1
     """
-    from elmokit.cli.measured import finish
-    from elmokit.cli.task.options import given
-    from elmokit.cli.task.watching import Watching
-    from elmokit.probe.tasks.efficiency import SHARES, sample_efficiency
-    from elmokit.tasks.settings import Settings
-    from elmokit.tasks.trials import Files
+    from functools import partial
 
-    settings = Settings(task=task, **given(sizes, **chosen))
-    with Watching() as watching:
-        found = sample_efficiency(
-            settings,
-            Files(train, dev, test),
-            runs,
-            shares=shares or SHARES,
-            seeds=range(seeds),
-            jobs=jobs,
-            hear=watching.hear,
-        )
-    finish(found.measured(), out, as_json, f"efficiency-{task}")
+    from elmokit.probe.tasks.efficiency import SHARES, sample_efficiency
+
+    run("efficiency", partial(sample_efficiency, shares=shares or SHARES), **options)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from elmokit.cli.analyze.options import analysis
+from elmokit.cli.analyze.options import analysis, run
 
 
 @click.command("layers", short_help="No ELMo, its last layer, all layers: which is best.")
@@ -18,20 +18,7 @@ from elmokit.cli.analyze.options import analysis
     multiple=True,
     help="λ, which draws the layers' weights together; give several to compare.  [1, 0.001]",
 )
-def command(
-    task: str,
-    train: str,
-    dev: str,
-    test: str | None,
-    runs: str,
-    seeds: int,
-    jobs: int | None,
-    lambdas: tuple[float, ...],
-    sizes: tuple[str, ...],
-    out: str | None,
-    as_json: bool,
-    **chosen: Any,
-) -> None:
+def command(lambdas: tuple[float, ...], **options: Any) -> None:
     """Train TASK without ELMo, with its last layer only, and with a learned average of all layers.
 
     The average is learned with a strong and a weak pull to equal weights (λ). The table has the
@@ -45,22 +32,8 @@ def command(
     elmo analyze layers ner --train train.conll --dev dev.conll --test test.conll --runs runs
     elmo analyze layers nli --train train.jsonl --dev dev.jsonl --runs runs --l2 10 --l2 0.001
     """
-    from elmokit.cli.measured import finish
-    from elmokit.cli.task.options import given
-    from elmokit.cli.task.watching import Watching
-    from elmokit.probe.tasks.choices import LAMBDAS, compare_layers
-    from elmokit.tasks.settings import Settings
-    from elmokit.tasks.trials import Files
+    from functools import partial
 
-    settings = Settings(task=task, **given(sizes, **chosen))
-    with Watching() as watching:
-        found = compare_layers(
-            settings,
-            Files(train, dev, test),
-            runs,
-            lambdas=lambdas or LAMBDAS,
-            seeds=range(seeds),
-            jobs=jobs,
-            hear=watching.hear,
-        )
-    finish(found.measured(), out, as_json, f"layers-{task}")
+    from elmokit.probe.tasks.choices import LAMBDAS, compare_layers
+
+    run("layers", partial(compare_layers, lambdas=lambdas or LAMBDAS), **options)

@@ -1,4 +1,4 @@
-"""The options of all analyses that train: which data, where the runs are kept, how many."""
+"""What all analyses that train have in common: their options, and what is done with them."""
 
 from __future__ import annotations
 
@@ -38,3 +38,33 @@ def analysis(*decided: str) -> Callable[[F], F]:
         return click.argument("task", metavar="TASK", type=click.Choice(TASKS))(function)
 
     return add
+
+
+def run(
+    kind: str,
+    analyse: Callable[..., Any],
+    *,
+    task: str,
+    train: str,
+    dev: str,
+    test: str | None,
+    runs: str,
+    seeds: int,
+    jobs: int | None,
+    sizes: tuple[str, ...],
+    out: str | None,
+    as_json: bool,
+    **chosen: Any,
+) -> None:
+    """Do an analysis with what the options of `analysis` say, and show what it found."""
+    from elmokit.cli.measured import finish
+    from elmokit.cli.task.options import given
+    from elmokit.cli.task.watching import Watching
+    from elmokit.tasks.settings import Settings
+    from elmokit.tasks.trials import Files
+
+    settings = Settings(task=task, **given(sizes, **chosen))
+    files = Files(train, dev, test)
+    with Watching() as watching:
+        found = analyse(settings, files, runs, seeds=range(seeds), jobs=jobs, hear=watching.hear)
+    finish(found.measured(), out, as_json, f"{kind}-{task}")

@@ -6,24 +6,12 @@ from typing import Any
 
 import click
 
-from elmokit.cli.analyze.options import analysis
+from elmokit.cli.analyze.options import analysis, run
 
 
 @click.command("place", short_help="ELMo at the input, the output or both: which is best.")
 @analysis("place")
-def command(
-    task: str,
-    train: str,
-    dev: str,
-    test: str | None,
-    runs: str,
-    seeds: int,
-    jobs: int | None,
-    sizes: tuple[str, ...],
-    out: str | None,
-    as_json: bool,
-    **chosen: Any,
-) -> None:
+def command(**options: Any) -> None:
     """Train TASK without ELMo, and with it at the input, at the output and at both.
 
     At the input ELMo stands beside the word vectors, at the output beside the top of the task's own
@@ -37,21 +25,6 @@ def command(
     elmo analyze place nli --train train.jsonl --dev dev.jsonl --test test.jsonl --runs runs
     elmo analyze place srl --train train.jsonl --dev dev.jsonl --runs runs --seeds 1
     """
-    from elmokit.cli.measured import finish
-    from elmokit.cli.task.options import given
-    from elmokit.cli.task.watching import Watching
     from elmokit.probe.tasks.choices import compare_places
-    from elmokit.tasks.settings import Settings
-    from elmokit.tasks.trials import Files
 
-    settings = Settings(task=task, **given(sizes, **chosen))
-    with Watching() as watching:
-        found = compare_places(
-            settings,
-            Files(train, dev, test),
-            runs,
-            seeds=range(seeds),
-            jobs=jobs,
-            hear=watching.hear,
-        )
-    finish(found.measured(), out, as_json, f"place-{task}")
+    run("place", compare_places, **options)

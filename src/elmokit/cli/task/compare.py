@@ -50,7 +50,6 @@ def command(
     elmo task compare ner --train train.conll --dev dev.conll --test test.conll --out runs
     elmo task compare nli --train train.jsonl --dev dev.jsonl --out runs --share 1 --share 0.1
     """
-    import os
     from pathlib import Path
 
     from rich.console import Console
@@ -60,6 +59,7 @@ def command(
     from elmokit.tasks.compare import compare
     from elmokit.tasks.settings import Settings
     from elmokit.tasks.trials import Files
+    from elmokit.text.files import write_text
 
     settings = Settings(task=task, **given(sizes, **chosen))
     with Watching() as watching:
@@ -74,9 +74,7 @@ def command(
         )
     numbers = found.to_dict()
     place = Path(out).expanduser() / "comparison.json"
-    stage = place.with_name(f".{place.name}")
-    stage.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
-    os.replace(stage, place)
+    write_text(place, json.dumps(numbers, indent=1) + "\n")
     if as_json:
         click.echo(json.dumps(numbers))
         return

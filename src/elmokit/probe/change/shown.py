@@ -194,8 +194,3 @@ def _cloud(word: Json) -> str:
         "they differ most (PCA)."
     )
     return points(f"Uses of “{word['word']}”, then and now", clouds, note=note)
-
-
-def headline(found: Json) -> tuple[str, str] | None:
-    """The number to remember: none, words differ too much."""
-    return None

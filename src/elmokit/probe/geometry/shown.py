@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from elmokit.figures import Line, Panel, lines
 from elmokit.probe.layer_bars import NETWORKS
-from elmokit.probe.measured import Json, Picture, best, layer_name
+from elmokit.probe.measured import Json, Picture, best, layer_name, network_layer_name
 from elmokit.probe.tables import Table
 
 PANELS = {
@@ -61,10 +61,9 @@ def _adjusted_table(found: Json) -> Table:
 def _layers_table(title: str, found: Json, columns: Mapping[str, str]) -> Table:
     rows = []
     for each in _layers(found):
-        name = layer_name(each["layer"])
         rows.append(
             [
-                name if each["network"] == "trained" else f"untrained: {name}",
+                network_layer_name(each["network"], each["layer"]),
                 *(f"{each[key]:.{1 if key == 'length' else 3}f}" for key in columns),
             ]
         )

@@ -138,8 +138,8 @@ def places_of(words: Sequence[str], word: str) -> list[int]:
     return [i for i, each in enumerate(words) if each.casefold() == wanted]
 
 
-def unit_length(vectors_ND: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same directions, of length 1; zeros stay zeros."""
-    length_N1 = np.linalg.norm(vectors_ND, axis=1, keepdims=True)
-    unit_ND: npt.NDArray[Any] = vectors_ND / np.maximum(length_N1, 1e-12)
-    return unit_ND
+def unit_length(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Vectors (…, D) in the same directions, of length 1; zeros stay zeros."""
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    unit: npt.NDArray[Any] = vectors / np.maximum(length, 1e-12)
+    return unit

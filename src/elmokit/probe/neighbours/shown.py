@@ -104,8 +104,3 @@ def _point(use: Json, name: str, label: str = "", large: bool = False) -> Point:
 
 def _told(each: Json) -> str:
     return f"{each['similarity']:.3f}: {line(each['words'], each['place'], side=60)}"
-
-
-def headline(found: Json) -> tuple[str, str] | None:
-    """The number to remember: none, sentences are to be read."""
-    return None

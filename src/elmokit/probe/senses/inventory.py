@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo
+from elmokit.probe.neighbours.nearest import unit_length
 from elmokit.probe.senses.uses import SenseText, Use
 from elmokit.probe.senses.wordnet import WordNet, lemma_and_part
 
@@ -142,11 +143,14 @@ class SenseInventory:
         if lemma not in self._units:
             # To a cosine a sum is as good as a mean: its length does not matter.
             sums_SLD = self._sums[lemma]
-            self._units[lemma] = _unit(sums_SLD), _unit(sums_SLD.reshape(len(senses), -1))
+            self._units[lemma] = (
+                unit_length(sums_SLD),
+                unit_length(sums_SLD.reshape(len(senses), -1)),
+            )
         units_SLD, side_by_side_SD = self._units[lemma]
         vector_LD = use_vector(use, vectors_LTD)
-        cosine_SL = np.einsum("sld,ld->sl", units_SLD, _unit(vector_LD))
-        cosine_S1 = (side_by_side_SD @ _unit(vector_LD.reshape(-1)))[:, None]
+        cosine_SL = np.einsum("sld,ld->sl", units_SLD, unit_length(vector_LD))
+        cosine_S1 = (side_by_side_SD @ unit_length(vector_LD.reshape(-1)))[:, None]
         cosines = np.concatenate([cosine_SL, cosine_S1], axis=1)
         best = (cosines > cosines.max(0) - TIE).argmax(0)
         return [senses[i] for i in best]
@@ -156,10 +160,3 @@ def use_vector(use: Use, vectors_LTD: FloatArray) -> Sums:
     """Each layer's vector of a use: the mean of its words'."""
     vector_LD: Sums = vectors_LTD[:, use.start : use.end].mean(axis=1, dtype=np.float64)
     return vector_LD
-
-
-def _unit(vectors: Sums) -> Sums:
-    """The same directions, of length 1; zeros stay zeros."""
-    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    unit: Sums = vectors / np.maximum(length, 1e-12)
-    return unit

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from elmokit.figures import Bar, Group, Mark, bars
 from elmokit.probe.layer_bars import cut_axis, layer_bars
-from elmokit.probe.measured import Json, Picture, best, layer_name
+from elmokit.probe.measured import Json, Picture, best, layer_name, network_layer_name, percent
 from elmokit.probe.tables import Table
 
 ALL = "all"
@@ -73,7 +73,7 @@ def _scores_table(
     single = [i for i, row in enumerate(rows) if row[0] == TRAINED and row[1] != ALL]
     body, bold = [], []
     for r, row in enumerate(rows):
-        body.append([_row_name(*row), *(_percent(shares[r]) for _, shares, _ in columns)])
+        body.append([_row_name(*row), *(percent(shares[r]) for _, shares, _ in columns)])
     body.append(["instances", *(f"{count:,}" for _, _, count in columns)])
     for c, (_, shares, _) in enumerate(columns, start=1):
         scores = [shares[i] or 0.0 for i in single]
@@ -143,11 +143,7 @@ def _by_year(item: tuple[str, int]) -> int:
 def _row_name(network: str, layer: str) -> str:
     if not network:
         return {FIRST: "WordNet's first sense", FREQUENT: "most frequent sense"}[layer]
-    return layer_name(layer) if network == TRAINED else f"{network}: {layer_name(layer)}"
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}"
+    return network_layer_name(network, layer)
 
 
 def headline(found: Json) -> tuple[str, str] | None:

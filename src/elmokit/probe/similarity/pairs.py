@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from elmokit.errors import FormatError, InputError
-from elmokit.probe.lines import lines_of
+from elmokit.text.files import lines_of
 from elmokit.text.sentences import split_sentences
 from elmokit.text.tokenize import tokenize
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from elmokit.figures import Mark
 from elmokit.probe.layer_bars import NETWORKS, layer_bars
-from elmokit.probe.measured import Json, Picture, best, layer_name
+from elmokit.probe.measured import Json, Picture, best, layer_name, network_layer_name, percent
 from elmokit.probe.tables import Table
 
 ALL = "all"
@@ -22,11 +22,6 @@ def tables(found: Json) -> list[Table]:
 def _rows(found: Json) -> list[Json]:
     """Untrained layers first, as what the trained ones have to be better than."""
     return sorted(found["scores"], key=lambda score: NETWORKS.index(score["network"]), reverse=True)
-
-
-def _row_name(score: Json) -> str:
-    name = layer_name(score["layer"])
-    return name if score["network"] == "trained" else f"untrained: {name}"
 
 
 def _bold(rows: Sequence[Json], values: Sequence[float | None], first: int) -> int | None:
@@ -52,7 +47,7 @@ def _answers_table(found: Json) -> Table:
         cuts = " / ".join(f"{cut:.2f}" for cut in score["thresholds"])
         cells.append(
             [
-                _row_name(score),
+                network_layer_name(score["network"], score["layer"]),
                 f"{100 * score['accuracy']:.1f}",
                 f"{100 * score['auc']:.1f}",
                 f"{score['cosine same']:.3f}",
@@ -105,7 +100,7 @@ def _ratings_table(found: Json) -> Table:
     cells, bold = [], []
     for score in rows:
         shown = (score[name]["spearman"] for name in subsets)
-        cells.append([_row_name(score), *("–" if r is None else f"{100 * r:.1f}" for r in shown)])
+        cells.append([network_layer_name(score["network"], score["layer"]), *map(percent, shown)])
     for column, name in enumerate(subsets, start=1):
         row = _bold(rows, [score[name]["spearman"] for score in rows], 0)
         if row is not None:

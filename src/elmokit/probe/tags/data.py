@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from elmokit.errors import FormatError, InputError
-from elmokit.probe.lines import lines_of
+from elmokit.text.files import lines_of
 
 Form = Literal["tabs", "conllu", "spaces"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from elmokit.figures import Bar, Group, Mark, bars
 from elmokit.probe.layer_bars import NETWORKS, cut_axis, layer_bars
-from elmokit.probe.measured import Json, Picture, best, layer_name
+from elmokit.probe.measured import Json, Picture, best, layer_name, network_layer_name, percent
 from elmokit.probe.tables import Table
 
 ALL = "all"
@@ -38,7 +38,7 @@ def _scores_table(found: Json, kind: str) -> Table:
     values = _values(found, kind)
     rows, bold = [], []
     for network, layer in rows_of:
-        cells = (_percent(values.get((network, layer, *each))) for each in sets)
+        cells = (percent(values.get((network, layer, *each))) for each in sets)
         rows.append([_row_name(network, layer), *cells])
     single = [i for i, row in enumerate(rows_of) if row[0] == "trained" and row[1] != ALL]
     for c, each in enumerate(sets):
@@ -91,8 +91,8 @@ def _compared_table(found: Json) -> Table:
         rows.append(
             [
                 f"{one['column']} {one['test']}",
-                _percent(values["trained", one["lower"], *key]),
-                _percent(values["trained", one["upper"], *key]),
+                percent(values["trained", one["lower"], *key]),
+                percent(values["trained", one["upper"], *key]),
                 f"{100 * one['difference']:+.2f} ± {100 * error:.2f}",
                 f"{one['only_first']:,}",
                 f"{one['only_second']:,}",
@@ -167,11 +167,7 @@ def _counted(found: Json, kind: str) -> bool:
 def _row_name(network: str, layer: str) -> str:
     if network == FREQUENT:
         return "the word's most frequent tag"
-    return layer_name(layer) if network == "trained" else f"untrained: {layer_name(layer)}"
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}"
+    return network_layer_name(network, layer)
 
 
 def headline(found: Json) -> tuple[str, str] | None:

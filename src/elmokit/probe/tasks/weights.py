@@ -204,11 +204,6 @@ def pictures(found: Json) -> list[Picture]:
     return drawn
 
 
-def headline(found: Json) -> tuple[str, str] | None:
-    """The number to remember: none, it is a picture."""
-    return None
-
-
 def _from_even(system: Json, place: Json) -> list[dict[str, list[float]]]:
     even = [1 / len(place["shares"])] * len(place["shares"])
     return [{place["place"]: even}, *system["epochs"]]
