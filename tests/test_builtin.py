@@ -12,9 +12,9 @@ from tests.conftest import REPOSITORY
 import elmokit
 from elmokit import Elmo
 from elmokit.lm import perplexity, substitutes
-from elmokit.probe import measured
-from elmokit.probe.report import page
-from elmokit.probe.senses.apart import read_senses, senses_apart
+from elmokit.probe import results
+from elmokit.probe.report_page import page
+from elmokit.probe.senses.separation import read_senses, senses_apart
 
 DIRECTORY = Path(elmokit.__file__).parent / "builtin"
 MOST_BYTES = 25_000_000
@@ -34,17 +34,17 @@ def test_it_is_in_the_package(elmo: Elmo) -> None:
 
 
 def test_what_was_measured_of_it_is_with_it(elmo: Elmo) -> None:
-    found = measured.collect(elmo.bilm.fingerprint, [DIRECTORY / "measured"])
+    found = results.collect(elmo.bilm.fingerprint, [DIRECTORY / "measured"])
     assert len(found) == len(list((DIRECTORY / "measured").glob("*.json"))), "all of this model"
-    assert {one["kind"] for one in found} == set(measured.KINDS)
+    assert {one["kind"] for one in found} == set(results.KINDS)
     for one in found:
-        assert all(table.rows for table in measured.tables(one))
-        assert all(picture.svg.startswith("<svg") for picture in measured.pictures(one))
+        assert all(table.rows for table in results.tables(one))
+        assert all(picture.svg.startswith("<svg") for picture in results.pictures(one))
     whole = page("x", [], None, found)
     titles = re.findall(r"<h3>(.*?)</h3>", whole)
     assert len(set(titles)) == len(titles) == len(found), "each has a heading of its own"
     assert "Every kind of measurement is here" in whole
-    heads = [measured.headline(one) for one in found]
+    heads = [results.headline(one) for one in found]
     assert sum(head is not None for head in heads) >= 5
     assert all(head is None or all(head) for head in heads)
 

@@ -104,7 +104,7 @@ def test_tokenize(elmo: Elmo) -> None:
 
 
 @given(sentences, st.randoms())
-def test_not_on_batch_place_or_neighbours(batch: list[list[str]], random) -> None:
+def test_not_on_batch_place_or_neighbors(batch: list[list[str]], random) -> None:
     together = ELMO.embed(batch, layers="all")
     order = list(range(len(batch)))
     random.shuffle(order)

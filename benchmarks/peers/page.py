@@ -18,8 +18,8 @@ from run import MORE, SCENARIOS, fastest_peer, formatted, speed_up
 
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-COLOURS = {"elmokit float32": "#2f6fb3", "elmokit int8": "#7fb2e5", "elmokit reference": "#9aa5b1"}
-PEER_COLOUR = "#d9a441"
+COLORS = {"elmokit float32": "#2f6fb3", "elmokit int8": "#7fb2e5", "elmokit reference": "#9aa5b1"}
+PEER_COLOR = "#d9a441"
 BAR, GAP, LEFT, WIDTH = 16, 5, 250, 860
 
 
@@ -76,10 +76,10 @@ def picture(figures: dict[str, Any]) -> str:
             y += 14
             parts.append(f'<text x="{LEFT - 8}" y="{y + 12}" class="t">{escape(group)}</text>')
             title = group
-        colour = COLOURS.get(name, PEER_COLOUR)
+        color = COLORS.get(name, PEER_COLOR)
         parts.append(
             f'<rect x="{LEFT}" y="{y}" width="{max(1, ratio * scale):.1f}" height="{BAR}" '
-            f'fill="{colour}"/><text x="{LEFT + ratio * scale + 6:.1f}" y="{y + 12}" class="v">'
+            f'fill="{color}"/><text x="{LEFT + ratio * scale + 6:.1f}" y="{y + 12}" class="v">'
             f"{ratio:.1f}× {escape(name)}</text>"
         )
         y += BAR + GAP

@@ -79,7 +79,7 @@ class AllenNlp:
         return stacked
 
     def _average(self, ids: Any) -> Floats:
-        """(B, T, D): its ScalarMix as initialised, softmax of zeros times 1."""
+        """(B, T, D): its ScalarMix as initialized, softmax of zeros times 1."""
         mixed: Floats = self._elmo(ids)["elmo_representations"][0].numpy()
         return mixed
 

@@ -5,9 +5,9 @@ where the sizes are equal, no highways, other word lengths.
 
 Its state: one TensorFlow variable per layer and direction, `max_batch_size` rows. A run reads and
 replaces the first B rows. Called as documented, `get_elmo_vectors(texts)` opens a new session and
-initialises all variables, so every call starts from zero, *then* runs its first batch once for
+initializes all variables, so every call starts from zero, *then* runs its first batch once for
 nothing (`warmup=True`) and starts the vectors from the state that this leaves; the batches of one
-call carry on. Called with `session=`, nothing is initialised and the state lives on in the session.
+call carry on. Called with `session=`, nothing is initialized and the state lives on in the session.
 Here one session is kept (re-reading the weights for every call would be unfair to it), without
 warm-up; `reset` sets the state variables back to zero.
 

@@ -189,7 +189,7 @@ def compare(
 
 
 def load_sentences(path: Path | None, count: int) -> list[list[str]]:
-    """Tokenised sentences of 1 to 80 words."""
+    """Tokenized sentences of 1 to 80 words."""
     if path is not None:
         lines: Iterator[list[str]] = map(str.split, path.open(encoding="utf-8"))
     elif TEXT.exists():
@@ -206,7 +206,7 @@ def load_sentences(path: Path | None, count: int) -> list[list[str]]:
 
 
 def english(path: Path) -> Iterator[list[str]]:
-    """Sentences of running text, cut by our own tokeniser."""
+    """Sentences of running text, cut by our own tokenizer."""
     from elmokit.text.sentences import split_sentences
     from elmokit.text.tokenize import words
 

@@ -1,4 +1,4 @@
-"""elmokit's trainer: `elmokit.train.pretrain`, as `elmo pretrain` calls it.
+"""elmokit's trainer: `elmokit.train.pretraining`, as `elmo pretrain` calls it.
 
     python benchmarks/training/ours.py recommended|bilm-tf      (see trainer.py)
 
@@ -26,7 +26,7 @@ class Ours:
     def __init__(self) -> None:
         from elmokit.bilm.sizes import SIZES
         from elmokit.train.budget import Budget
-        from elmokit.train.pretrain import pretrain
+        from elmokit.train.pretraining import pretrain
         from elmokit.train.recipe import recipe_named
         from elmokit.train.run import Report
 
@@ -49,7 +49,7 @@ class Ours:
                 directory,
                 Path(out) / "run",
                 config=self._sizes[size],
-                recipe=self._recipe.but(shards=cores),
+                recipe=self._recipe.replace(shards=cores),
                 budget=self._budget,
                 checkpoint_minutes=NEVER,
                 watch=watch,

@@ -1,4 +1,4 @@
-"""The same biLM in plain PyTorch, as one would write it: modules, autograd, an optimiser.
+"""The same biLM in plain PyTorch, as one would write it: modules, autograd, an optimizer.
 
     python benchmarks/training/plain.py      (see trainer.py)
 
@@ -104,7 +104,7 @@ class Plain:
         marks, characters = Marks.of(corpus), Bytes(config.char_cnn.max_characters)
         reader, place = Stream(corpus.train, marks, LANES, WINDOW, shards=1), Place()
         model = BiLM(config, len(corpus.vocabulary))
-        optimiser = torch.optim.Adagrad(model.parameters(), RATE, initial_accumulator_value=1.0)
+        optimizer = torch.optim.Adagrad(model.parameters(), RATE, initial_accumulator_value=1.0)
         lstm = config.lstm
         zero = torch.zeros(1, LANES, lstm.width), torch.zeros(1, LANES, lstm.cells)
         states = [[zero] * lstm.layers for _ in range(2)]
@@ -120,10 +120,10 @@ class Plain:
                 x_TBP = words_UP[index_2N[side]].view(WINDOW, LANES, -1)
                 said_TBP, states[side] = model.direction(side, x_TBP, states[side])
                 loss = loss + model.loss(said_TBP.flatten(0, 1), targets_2N[side]) / 2
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             (loss * WINDOW).backward()
             nn.utils.clip_grad_norm_(model.parameters(), CLIP)
-            optimiser.step()
+            optimizer.step()
             place, learned = reader.after(place), LANES * WINDOW
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 
 from elmokit.errors import ElmoError
-from elmokit.probe.measured import Json, pictures, read, tables
+from elmokit.probe.results import Json, pictures, read, tables
 from elmokit.probe.tables import markdown
 from elmokit.text.files import write_text
 

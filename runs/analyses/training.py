@@ -12,7 +12,7 @@ import sys
 
 from elmokit import Elmo
 from elmokit.errors import ElmoError
-from elmokit.probe.measured import keep
+from elmokit.probe.results import keep
 from elmokit.probe.training import training
 
 

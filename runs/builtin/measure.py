@@ -1,4 +1,4 @@
-"""What a model knows, measured: perplexity, tags, senses, neighbours, adaptation.
+"""What a model knows, measured: perplexity, tags, senses, neighbors, adaptation.
 
     python runs/builtin/measure.py MODEL --data DIR --out measured.json [--adapted MODEL]
 
@@ -26,8 +26,8 @@ import texts
 from elmokit import Elmo
 from elmokit.errors import ElmoError
 from elmokit.lm import perplexity
-from elmokit.probe.neighbours.nearest import Uses, in_context
-from elmokit.probe.senses.apart import read_senses, senses_apart
+from elmokit.probe.neighbors.nearest import Uses, in_context
+from elmokit.probe.senses.separation import read_senses, senses_apart
 from elmokit.probe.tags.data import read_tagged
 from elmokit.probe.tags.measure import most_frequent_tag, tag_probe
 from elmokit.probe.untrained import untrained
@@ -43,8 +43,8 @@ QUERIES = (
     ("bank", "The bank refused to lend him any more money ."),
 )
 SENTENCES_WITH = 2_000
-"""Of the training text with each word, to look for neighbours in."""
-NEIGHBOURS = 3
+"""Of the training text with each word, to look for neighbors in."""
+NEIGHBORS = 3
 """Among uses of the same word, and among all."""
 ADAPTATION_WORDS = 50_000
 """Of each text, before and after adaptation."""
@@ -83,9 +83,9 @@ def measure(
     with part("senses"):
         found["senses"] = {word: _senses(model, blank, word, hashes) for word in WORDS}
         tell(tables.senses(found["senses"]))
-    with part("neighbours"):
-        found["neighbours"] = _neighbours(model, data, hashes)
-        tell(tables.neighbours(found["neighbours"]))
+    with part("neighbors"):
+        found["neighbors"] = _neighbors(model, data, hashes)
+        tell(tables.neighbors(found["neighbors"]))
     with part("tags"):
         found["tags"] = _tags(model, blank, data, seed, hashes, tell)
         tell(tables.tags(found["tags"]))
@@ -118,21 +118,21 @@ def _senses(model: Elmo, blank: Elmo, word: str, hashes: dict[str, str]) -> Json
     }
 
 
-def _neighbours(model: Elmo, data: Path, hashes: dict[str, str]) -> list[Json]:
+def _neighbors(model: Elmo, data: Path, hashes: dict[str, str]) -> list[Json]:
     """From the top layer, in held-out text and, since there are few uses in it, other text."""
     corpus = list(texts.sentences(data, "lm-en-valid"))
     for word in WORDS:
         corpus += texts.sentences_with(data, "lm-en-train", word, SENTENCES_WITH)
-    hashes["neighbours"] = _sentences_hash(corpus)
+    hashes["neighbors"] = _sentences_hash(corpus)
     uses = Uses(model, corpus, layer="top")
     found = []
     for word, sentence in QUERIES:
-        # Words as they are: the sentences are tokenised.
+        # Words as they are: the sentences are tokenized.
         words, vector = in_context(model, word, sentence.split(), "top")
         nearest = {
             among: [
                 {"similarity": one.similarity, "words": list(one.words), "place": one.place}
-                for one in uses.nearest(vector, NEIGHBOURS, word=only, but=words)
+                for one in uses.nearest(vector, NEIGHBORS, word=only, but=words)
             ]
             for among, only in (("this word", word), ("all words", None))
         }

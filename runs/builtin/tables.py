@@ -8,14 +8,14 @@ from typing import Any
 Json = dict[str, Any]
 
 AROUND = 6
-"""Words shown on each side of a neighbour."""
+"""Words shown on each side of a neighbor."""
 
 
 def everything(measured: Json) -> str:
     """All tables, each under a heading."""
     parts = [("Perplexity", perplexity(measured["perplexity"])), ("Tags", tags(measured["tags"]))]
     parts.append(("Senses", senses(measured["senses"])))
-    parts.append(("Neighbours", neighbours(measured["neighbours"])))
+    parts.append(("Neighbors", neighbors(measured["neighbors"])))
     if "adaptation" in measured:
         parts.append(("Adaptation", adaptation(measured["adaptation"])))
     return "\n".join(f"### {title}\n\n{text}\n" for title, text in parts)
@@ -73,7 +73,7 @@ def senses(found: dict[str, Json]) -> str:
     return table([*titles, "cosine, other sense"], rows)
 
 
-def neighbours(found: Sequence[Json]) -> str:
+def neighbors(found: Sequence[Json]) -> str:
     """The nearest uses of each query."""
     rows = []
     for query in found:

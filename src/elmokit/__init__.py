@@ -4,13 +4,14 @@
     elmo = Elmo.load("path/to/model")
     vectors = elmo.embed(["She went to the bank .", "The river bank was muddy ."])
 
-Names are loaded when they are first used, so that `import elmokit` takes milliseconds.
+Names are imported at first use, so that `import elmokit` takes milliseconds.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from elmokit._exports import lazy_exports
 
 __version__ = "0.1.0"
 
@@ -19,26 +20,50 @@ if TYPE_CHECKING:
     from elmokit.bilm.mix import Mix
     from elmokit.bilm.model import BiLM
     from elmokit.elmo import Elmo
-    from elmokit.errors import ElmoError
+    from elmokit.errors import (
+        ConfigError,
+        ElmoError,
+        FormatError,
+        InputError,
+        InputTypeError,
+        MissingExtra,
+        ModelNotFound,
+        TrainingError,
+        WeightsError,
+    )
 
-_HOMES = {
-    "BiLM": "elmokit.bilm.model",
-    "BiLMConfig": "elmokit.bilm.config",
-    "Elmo": "elmokit.elmo",
-    "ElmoError": "elmokit.errors",
-    "Mix": "elmokit.bilm.mix",
-}
+__all__ = [
+    "BiLM",
+    "BiLMConfig",
+    "ConfigError",
+    "Elmo",
+    "ElmoError",
+    "FormatError",
+    "InputError",
+    "InputTypeError",
+    "MissingExtra",
+    "Mix",
+    "ModelNotFound",
+    "TrainingError",
+    "WeightsError",
+    "__version__",
+]
 
-__all__ = ["BiLM", "BiLMConfig", "Elmo", "ElmoError", "Mix", "__version__"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'elmokit' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "BiLM": "elmokit.bilm.model",
+        "BiLMConfig": "elmokit.bilm.config",
+        "ConfigError": "elmokit.errors",
+        "Elmo": "elmokit.elmo",
+        "ElmoError": "elmokit.errors",
+        "FormatError": "elmokit.errors",
+        "InputError": "elmokit.errors",
+        "InputTypeError": "elmokit.errors",
+        "MissingExtra": "elmokit.errors",
+        "Mix": "elmokit.bilm.mix",
+        "ModelNotFound": "elmokit.errors",
+        "TrainingError": "elmokit.errors",
+        "WeightsError": "elmokit.errors",
+    },
+)

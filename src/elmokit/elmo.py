@@ -1,4 +1,4 @@
-"""The user's class: load a model, tokenise, embed. The first file to read.
+"""The user's class: load a model, tokenize, embed. The first file to read.
 
     elmo = Elmo.load()                                      # the built-in English model
     vectors = elmo.embed("She went to the bank .")          # (6, D)
@@ -44,7 +44,7 @@ WINDOW_WORDS = 4 * BATCH_WORDS
 class Elmo:
     """A frozen biLM that turns sentences into contextual word vectors.
 
-    Vectors depend on the sentence alone, whatever its batch and its neighbours, unless the model
+    Vectors depend on the sentence alone, whatever its batch and its neighbors, unless the model
     is asked to carry its state from call to call as the original code did (`state="carry"`).
     """
 
@@ -201,8 +201,8 @@ class Elmo:
         """Vectors for one sentence, or a list of them for many.
 
         Args:
-            sentences: a string (one sentence, tokenised), or a list whose items are strings
-                (tokenised) or lists of words (taken as they are).
+            sentences: a string (one sentence, tokenized), or a list whose items are strings
+                (tokenized) or lists of words (taken as they are).
             layers: `"mix"`: (T, D), all layers weighted by the model's mix. `"all"`: (L+1, T, D),
                 the word vectors first. `"top"` or a number: (T, D), that layer alone.
         """

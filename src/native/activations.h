@@ -26,8 +26,8 @@ class Activations {
     float* row(int r) { return values_.data() + r * stride_; }
     std::ptrdiff_t stride() const { return stride_; }
 
-    void quantise(int r) {
-        kernels_->quantise(row(r), depth_, codes_.data() + r * code_stride_, &scales_[r], &sums_[r]);
+    void quantize(int r) {
+        kernels_->quantize(row(r), depth_, codes_.data() + r * code_stride_, &scales_[r], &sums_[r]);
     }
 
     Rows view() const {

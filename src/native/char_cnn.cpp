@@ -128,7 +128,7 @@ void CharCNN::some_words(const Member& member, const std::int16_t* ids,
         kernels_.convolve(convolution_,
                           ids + static_cast<std::ptrdiff_t>(word) * architecture_.max_characters,
                           static_cast<int>(lengths[word]), x->row(word));
-        if (int8_ && multiplied) x->quantise(word);
+        if (int8_ && multiplied) x->quantize(word);
     }
     member.meet();
 
@@ -137,7 +137,7 @@ void CharCNN::some_words(const Member& member, const std::int16_t* ids,
         kernels_.highway(x->view(), highway.view(), panels, rows, {y->row(0), y->stride()});
         member.meet();
         if (int8_) {
-            for (int word = mine.begin; word < mine.end; ++word) y->quantise(word);
+            for (int word = mine.begin; word < mine.end; ++word) y->quantize(word);
             member.meet();
         }
         std::swap(x, y);

@@ -22,7 +22,7 @@ constexpr Kernels kernels_for(const char* name) {
             cells<V>,
             learning_cells<V>,
             backward_cells<V>,
-            quantise<V>,
+            quantize<V>,
             tabulate<V>,
             convolve<V>,
             learn_windows<V>,

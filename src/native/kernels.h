@@ -167,7 +167,7 @@ struct Kernels {
     void (*backward_cells)(const Rows&, const Panels&, Span panels, Span rows,
                            const BackwardCells&);
     /// A row of `depth` values, padded with zeros to whole vectors, to codes.
-    void (*quantise)(const float* row, int depth, void* codes, float* scale, std::int32_t* sum);
+    void (*quantize)(const float* row, int depth, void* codes, float* scale, std::int32_t* sum);
     /// Fills the table of one character.
     void (*tabulate)(const Convolution&, int character);
     /// One word of `length` real characters to F filter outputs (a few floats beyond are zeroed).

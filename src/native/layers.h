@@ -1,5 +1,5 @@
 // What is done with a row of products while it is in the cache: linear map, highway, LSTM cell;
-// and the quantisation of a row of activations. The other half of each is in products.h.
+// and the quantization of a row of activations. The other half of each is in products.h.
 #pragma once
 
 #include "kernels.h"
@@ -66,7 +66,7 @@ void cells(const Rows& a, const Panels& w, Span panels, Span rows, const CellSta
 
 /// The largest value of a row becomes the code 127, zero stays zero.
 template <class V>
-void quantise(const float* row, int depth, void* codes, float* scale, std::int32_t* sum) {
+void quantize(const float* row, int depth, void* codes, float* scale, std::int32_t* sum) {
     using Activation = typename V::Activation;
     typename V::F most = V::set(0.0f);
     for (int k = 0; k < depth; k += V::lanes) most = V::max(most, V::abs(V::load(row + k)));

@@ -100,7 +100,7 @@ struct BiLSTM::Pass {
         for (int r = mine.begin; r < mine.end; ++r) {
             std::memcpy(h->row(r), state_row(batch.hidden, width, r), width * sizeof(float));
             std::memcpy(cell_row(r), state_row(batch.cell, cells, r), cells * sizeof(float));
-            if (int8) h->quantise(r);
+            if (int8) h->quantize(r);
         }
         std::ptrdiff_t row = 0;
         for (std::ptrdiff_t step = 0; step < batch.steps && alive(step) > 0;) {
@@ -127,7 +127,7 @@ struct BiLSTM::Pass {
             for (int i = std::max(first, mine.begin); i < end; ++i) {
                 std::memcpy(buffers.input.row(i), place(depth, row + i - first),
                             width * sizeof(float));
-                if (int8) buffers.input.quantise(i);
+                if (int8) buffers.input.quantize(i);
             }
             first += alive(step);
             row += batch.alive[step];
@@ -172,7 +172,7 @@ struct BiLSTM::Pass {
     void project(int living) {
         if (int8) {
             const Span mine = member.share(living);
-            for (int r = mine.begin; r < mine.end; ++r) m->quantise(r);
+            for (int r = mine.begin; r < mine.end; ++r) m->quantize(r);
             member.meet();
         }
         const auto [panels, rows] =
@@ -201,7 +201,7 @@ struct BiLSTM::Pass {
                 std::memcpy(state_row(batch.hidden, width, r), said, width * sizeof(float));
                 std::memcpy(state_row(batch.cell, cells, r), cell_row(r), cells * sizeof(float));
             } else if (int8) {
-                h->quantise(r);
+                h->quantize(r);
             }
         }
         if (int8) member.meet();

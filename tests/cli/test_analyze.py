@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
 from elmokit.cli.analyze import COMMANDS
 from elmokit.elmo import Elmo
-from elmokit.probe import measured
+from elmokit.probe import results
 from elmokit.probe.tasks import runs
 from elmokit.tasks.trials import Files, Hear, Moment, Outcome, Trial, _known, run_one
 
@@ -62,28 +62,28 @@ def test_analyses_share_their_runs(
     monkeypatch.setattr(runs, "run_trials", in_this_process)
     out = tmp_path / "out"
 
-    def analyse(kind: str, *more: object) -> tuple[str, set[str]]:
+    def analyze(kind: str, *more: object) -> tuple[str, set[str]]:
         """What is printed, and which runs were done before."""
         done = elmo_command("analyze", kind, "ner", *arguments, *more, "--out", out)
         assert done.code == 0, done.err
         told = (line.partition(": ") for line in done.err.splitlines())
         return done.out, {name for name, _, text in told if text == "done before"}
 
-    printed, before = analyse("layers")
+    printed, before = analyze("layers")
     assert "last layer only" in printed and "all layers, λ=0.001" in printed and not before
     assert {path.name for path in (tmp_path / "runs").iterdir()} == {
         f"{name}-0" for name in ("baseline", "elmo-last", "elmo-l2=1", "elmo")
     }
-    again, before = analyse("layers")
+    again, before = analyze("layers")
     assert again == printed and len(before) == 4
-    printed, before = analyse("efficiency", "--share", 0.5, "--share", 1)
+    printed, before = analyze("efficiency", "--share", 0.5, "--share", 1)
     assert "50 %" in printed and before == {"baseline-0", "elmo-0"}
     kept = {path.name for path in out.iterdir()}
     assert kept == {
         *("layers-ner.json", "layers-ner.svg", "layers-ner-weights.svg"),
         *("efficiency-ner.json", "efficiency-ner-sizes.svg", "efficiency-ner-epochs.svg"),
     }
-    found = measured.read(out / "efficiency-ner.json")
+    found = results.read(out / "efficiency-ner.json")
     assert [size["examples"] for size in found["sizes"]] == [30, 60]
     shown = elmo_command("analyze", "weights", tmp_path / "runs", "--json", "--epochs")
     learned = json.loads(shown.out)

@@ -17,7 +17,7 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("ELMOKIT_CACHE", str(tmp_path / "cache"))
     water = [f"They drink {kind} water." for kind in "cold warm clean fresh good sweet".split()]
     places = "barn house field yard garden forest".split()
-    then = [f"A grey mouse lives in the {place}." for place in places]
+    then = [f"A gray mouse lives in the {place}." for place in places]
     now = [f"Click the {kind} button of your Mouse!" for kind in "left right middle one".split()]
     now += ["Move the mouse and click twice.", "Connect the mouse to the computer."]
     (tmp_path / "then.txt").write_text("\n".join(then + water) + "\n")

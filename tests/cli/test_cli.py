@@ -127,7 +127,7 @@ def test_something_to_look_at(elmo_command) -> None:
     assert "1.00" in row, "the word vector is the same in both places"
 
 
-def test_a_long_sentence_gets_neighbours_instead_of_a_matrix(elmo_command) -> None:
+def test_a_long_sentence_gets_neighbors_instead_of_a_matrix(elmo_command) -> None:
     result = elmo_command("embed", "-m", MODEL, "--layers", "top", " ".join("abcdefghijklmnopqrst"))
     assert result.out.count("nearest") == 20
     assert "by the top layer" in result.out

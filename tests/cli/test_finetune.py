@@ -18,7 +18,7 @@ from elmokit.cli.finetune import command
 from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError
 from elmokit.text.vocabulary import Vocabulary
-from elmokit.train import finetune as train
+from elmokit.train import finetuning as train
 
 WORDS = "<S> </S> <UNK> the . gene binds cell".split()
 QUICK = ("--tokenized", "--batch", "90", "--rate", "0.03", "--shards", "1")

@@ -56,7 +56,7 @@ def test_the_table(call, corpus: Path) -> None:
 
 def test_the_second_time_nothing_is_indexed(call, corpus: Path, monkeypatch) -> None:
     first, _ = call(*asked("--corpus", corpus, "--json"))
-    monkeypatch.setattr("elmokit.probe.neighbours.index.Index.build", None)
+    monkeypatch.setattr("elmokit.probe.neighbors.index.Index.build", None)
     again, err = call(*asked("--corpus", corpus, "--json"))
     assert json.loads(again) == json.loads(first) and "index: " not in err
     for other in (["--words", 5], ["--lines"], ["--layer", 1], ["--layer", "mix"]):

@@ -22,7 +22,7 @@ from elmokit.cli.pretrain import command, summary, told
 from elmokit.elmo import Elmo
 from elmokit.errors import ConfigError, FormatError, InputError
 from elmokit.lm import Perplexity
-from elmokit.train import pretrain as train
+from elmokit.train import pretraining as train
 from elmokit.train.budget import Budget
 from elmokit.train.loop import Progress
 from elmokit.train.recipe import RECIPES
@@ -104,11 +104,11 @@ def test_defaults(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     out = tmp_path / "out"
     assert call(corpus, "--out", out, "--minutes", 10).exit_code == 0
     assert asked["config"] == SIZES["tiny"]
-    assert asked["recipe"] == RECIPES["recommended"].but(shards=5)
+    assert asked["recipe"] == RECIPES["recommended"].replace(shards=5)
     assert asked["budget"] == Budget(minutes=10)
     assert asked["checkpoint_minutes"] == 5
     call(corpus, "--out", out, "--tokens", 9, "--recipe", "bilm-tf", "--size", "small")
-    assert asked["recipe"] == RECIPES["bilm-tf"].but(shards=4), "lanes come out even"
+    assert asked["recipe"] == RECIPES["bilm-tf"].replace(shards=4), "lanes come out even"
     assert asked["config"] == SIZES["small"]
     call(corpus, "--out", out, "--tokens", 9, WORLD_SIZE="3")
     assert asked["recipe"].shards == 3
@@ -119,7 +119,7 @@ def test_defaults(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     call(corpus, "--out", out, "--tokens", 9, *options.split())
     changed = {"rate": 0.1, "schedule": "trapezoid", "warm_up": 3, "dropout": 0.2, "clip": 2.0}
     changed |= {"sampler": "full", "text": "stream", "lanes": 6, "window": 4, "seed": 5}
-    assert asked["recipe"] == RECIPES["recommended"].but(**changed, shards=3)  # type: ignore[arg-type]
+    assert asked["recipe"] == RECIPES["recommended"].replace(**changed, shards=3)  # type: ignore[arg-type]
 
 
 def test_config_of_a_model(corpus: Path, tmp_path: Path) -> None:

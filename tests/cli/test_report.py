@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_cli import elmo_command  # noqa: F401  a fixture
-from tests.probe.test_measured import parsed, run  # noqa: F401  a fixture
+from tests.probe.test_results import parsed, run  # noqa: F401  a fixture
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def test_the_built_in_model(elmo_command, run: Path, tmp_path: Path) -> None:  #
     made = (tmp_path / "builtin-report.html").read_text(encoding="utf-8")
     parsed(made)
     assert "The built-in model" in made and "2x512_128_512cnn_1xhighway" in made
-    assert "Data and licence" in made, "its card"
+    assert "Data and license" in made, "its card"
     assert ">40.0<" in made, "the perplexity of the run that was given"
 
 

@@ -23,7 +23,7 @@ def test_it_is_the_product_of_the_words_row() -> None:
     assert np.allclose(found, expected, atol=1e-5)
 
 
-def test_a_word_does_not_depend_on_its_neighbours() -> None:
+def test_a_word_does_not_depend_on_its_neighbors() -> None:
     words = [ENTRIES[i % 5] for i in range(2 * WORDS_AT_ONCE + 3)]
     together = LEXICON.vectors(words)
     for i, entry in enumerate(ENTRIES):

@@ -39,7 +39,7 @@ def test_what_is_not_known_is_not_claimed(bilm: BiLM) -> None:
     assert front_matter(make_card(bilm, "me/my-elmo", language="de"))["language"] == ["de"]
 
 
-@pytest.mark.parametrize("value", ["en\nlicense: mit", "", "my own licence", "a: b"])
+@pytest.mark.parametrize("value", ["en\nlicense: mit", "", "my own license", "a: b"])
 def test_codes_only(bilm: BiLM, value: str) -> None:
     with pytest.raises(InputError, match="language is"):
         make_card(bilm, "me/x", language=[value])

@@ -20,7 +20,7 @@ from elmokit.figures import (
     points,
     shares,
 )
-from elmokit.figures.paper import WIDTH
+from elmokit.figures.canvas import WIDTH
 
 NAME = "{http://www.w3.org/2000/svg}"
 NASTY = "a <b> & \"c\" 'd'"
@@ -83,7 +83,7 @@ def test_a_whole_is_divided() -> None:
 
 def test_lines_share_an_axis_and_have_their_names() -> None:
     one = Line("baseline", [(1, 10.0), (10, 20.0)], spread=[(9, 11), (19, 21)])
-    two = Line("elmo", [(1, 30.0), (10, 35.0)], colour=1)
+    two = Line("elmo", [(1, 30.0), (10, 35.0)], color=1)
     ticks = {1.0: "1 %", 10.0: "10 %"}
     svg = lines("t", [Panel("F1", [one, two], digits=1)], across="size", log=True, ticks=ticks)
     assert {"baseline 20.0", "elmo 35.0", "1 %", "10 %", "size"} <= set(texts(svg))
@@ -101,7 +101,7 @@ def test_a_line_of_one_point(log: bool) -> None:
 def test_points() -> None:
     clouds = [
         Cloud("then", [Point(0, 0, NASTY), Point(1, 1)]),
-        Cloud("now", [Point(2, 0, "b", "query", large=True)], colour=3),
+        Cloud("now", [Point(2, 0, "b", "query", large=True)], color=3),
     ]
     svg = points("p", clouds, note="two components")
     assert {"then", "now", "query", "two components"} <= set(texts(svg))

@@ -94,7 +94,7 @@ def test_company_and_order_do_not_matter(elmo: Elmo, monkeypatch: pytest.MonkeyP
             assert np.allclose(scored.backward, alone[i].backward, atol=1e-5)
 
 
-def test_strings_are_tokenised_and_nothing_is_skipped_over(elmo: Elmo) -> None:
+def test_strings_are_tokenized_and_nothing_is_skipped_over(elmo: Elmo) -> None:
     found = list(score(elmo, ["", "I sat.", [], ["I", "sat", "."], "  "]))
     assert [scored.words for scored in found] == [["I", "sat", "."]] * 2
     assert (found[0].forward == found[1].forward).all()

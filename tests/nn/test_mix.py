@@ -43,13 +43,13 @@ def test_gradients(layers: torch.Tensor) -> None:
     assert torch.autograd.gradcheck(run, [t.detach().requires_grad_() for t in start])
 
 
-def test_layer_norm_knows_no_neighbours(layers: torch.Tensor) -> None:
+def test_layer_norm_knows_no_neighbors(layers: torch.Tensor) -> None:
     mix = Mix(3, layer_norm=True)
     alone = mix(layers[:, :1, :1])
     assert torch.allclose(mix(layers)[:1, :1], alone, atol=1e-6)
-    normalised = Mix(3, layer_norm=True, only=1)(layers)[0]
-    assert torch.allclose(normalised.mean(dim=-1), torch.zeros(4), atol=1e-5)
-    assert torch.allclose(normalised.var(dim=-1, unbiased=False), torch.ones(4), atol=1e-3)
+    normalized = Mix(3, layer_norm=True, only=1)(layers)[0]
+    assert torch.allclose(normalized.mean(dim=-1), torch.zeros(4), atol=1e-5)
+    assert torch.allclose(normalized.var(dim=-1, unbiased=False), torch.ones(4), atol=1e-3)
 
 
 @pytest.mark.parametrize("mix", [Mix(3), Mix(3, layer_norm=True), Projection(3, 6, 5)])

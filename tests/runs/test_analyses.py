@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.conftest import REPOSITORY
 
-from elmokit.probe.measured import keep, measurement
+from elmokit.probe.results import keep, measurement
 from elmokit.probe.senses.uses import SenseSentence, SenseText, Use
 
 RUNS = REPOSITORY / "runs"

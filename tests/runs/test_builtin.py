@@ -92,7 +92,7 @@ def test_measure_and_tables(bilm: BiLM, data: Path) -> None:
         assert len(found["tags"][kind]) == 8
         assert all(score["accuracy"]["dev"] == 1.0 for score in found["tags"][kind])
         assert [layer["layer"] for layer in found["senses"]["bank"][kind]] == [0, 1, 2]
-    for query in found["neighbours"]:
+    for query in found["neighbors"]:
         for one in query["nearest"]["this word"]:
             assert one["words"][one["place"]] == query["word"]
         assert [len(each) for each in query["nearest"].values()] == [3, 3]
@@ -147,7 +147,7 @@ def trained(tmp_path: Path) -> tuple[Path, Path]:
     """A corpus, and a run on it of a few steps."""
     from elmokit.train.budget import Budget
     from elmokit.train.build import Options, build_corpus
-    from elmokit.train.pretrain import pretrain
+    from elmokit.train.pretraining import pretrain
     from elmokit.train.recipe import RECIPES
 
     text = tmp_path / "text.txt"
@@ -156,7 +156,7 @@ def trained(tmp_path: Path) -> tuple[Path, Path]:
     valid.write_text(TEXT)
     corpus, run = tmp_path / "corpus", tmp_path / "run"
     build_corpus([str(text)], corpus, Options(size=12), valid=[str(valid)], processes=1)
-    recipe = RECIPES["recommended"].but(batch=200)
+    recipe = RECIPES["recommended"].replace(batch=200)
     pretrain(corpus, run, config=small_config(), recipe=recipe, budget=Budget(tokens=1500))
     return corpus, run
 

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
 from elmokit.tasks.settings import PRESETS, TASKS, Settings, sister_named  # noqa: E402
-from elmokit.tasks.sister import Sister  # noqa: E402
+from elmokit.tasks.task import Sister  # noqa: E402
 
 NAMES = sorted(
     {name for name in (*vars(Sister), *Sister.__annotations__) if not name.startswith("_")}

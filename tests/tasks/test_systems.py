@@ -39,7 +39,7 @@ def test_names(task: str, asked: dict[str, object], name: str) -> None:
 def test_what_has_one_name_has_the_same_settings() -> None:
     """Otherwise one analysis would refuse the runs of another."""
     plain = Settings(task="nli", epochs=3)
-    assert usual(plain.but(place="both")) == usual(plain) == plain
-    assert usual(plain.but(layers="last", l2=1.0)) == plain.but(layers="last")
-    for system in (plain.but(layers="last"), plain.but(place="output", l2=1.0)):
-        assert without_elmo(system) == plain.but(elmo=NONE)
+    assert usual(plain.replace(place="both")) == usual(plain) == plain
+    assert usual(plain.replace(layers="last", l2=1.0)) == plain.replace(layers="last")
+    for system in (plain.replace(layers="last"), plain.replace(place="output", l2=1.0)):
+        assert without_elmo(system) == plain.replace(elmo=NONE)

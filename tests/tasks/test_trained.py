@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[t
 from elmokit import tasks  # noqa: E402
 from elmokit.elmo import Elmo  # noqa: E402
 from elmokit.errors import ConfigError, FormatError, InputError, ModelNotFound  # noqa: E402
-from elmokit.tasks.fit import fit  # noqa: E402
+from elmokit.tasks.fitting import fit  # noqa: E402
 from elmokit.tasks.trained import Trained  # noqa: E402
 
 TEXT = "Dr. Ada in Paris ."
@@ -108,7 +108,7 @@ def test_settings_of_another_version(tmp_path: Path) -> None:
     path.write_text(json.dumps(about | {"version": 2}))
     with pytest.raises(FormatError, match="newer"):
         Trained.load(tmp_path / "out")
-    about["settings"]["colour"] = "red"
+    about["settings"]["color"] = "red"
     path.write_text(json.dumps(about))
     with pytest.raises(ConfigError, match="another elmokit"):
         Trained.load(tmp_path / "out")
@@ -131,7 +131,7 @@ def test_how_many_texts(tmp_path: Path) -> None:
         ({"share": 0.0}, "share is 0.0"),
         ({"rate": 0.0}, "rate is 0.0"),
         ({"dropout": 1.0}, "dropout is 1.0"),
-        ({"sizes": {"colour": 3}}, "no size named colour"),
+        ({"sizes": {"color": 3}}, "no size named color"),
     ],
 )
 def test_settings_that_cannot_be(changes: dict[str, object], message: str) -> None:

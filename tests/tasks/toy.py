@@ -15,7 +15,7 @@ from elmokit import formats  # noqa: E402
 from elmokit.bilm.random import random_bilm  # noqa: E402
 from elmokit.tasks.settings import Settings  # noqa: E402
 from elmokit.tasks.static import StaticVectors  # noqa: E402
-from elmokit.tasks.words import Embedded, Words  # noqa: E402
+from elmokit.tasks.word_embedding import Embedded, Words  # noqa: E402
 
 NAMES = "Ada Alan Grace Barbara Donald Edsger".split()
 PLACES = "London Paris Vienna Delft".split()

@@ -39,7 +39,7 @@ def test_as_the_original_code_has_it() -> None:
 
 
 @given(st.lists(any_text, max_size=8), st.integers(3, 60))
-def test_vectorised_is_the_plain_scheme(words: list[str], length: int) -> None:
+def test_vectorized_is_the_plain_scheme(words: list[str], length: int) -> None:
     ids, lengths = encode_words(words, length)
     assert ids.shape == (len(words), length)
     assert ids.tolist() == [plain_scheme(word, length) for word in words]

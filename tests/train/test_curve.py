@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmokit.figures.paper import WIDTH
+from elmokit.figures.canvas import WIDTH
 from elmokit.train.curve import MOST_POINTS, draw_curve
 
 NAME = "{http://www.w3.org/2000/svg}"

@@ -18,7 +18,7 @@ from tests.train.toy import SENTENCES, STREAM, TINY, in_processes, toy_corpus  #
 
 from elmokit.train.budget import Budget  # noqa: E402
 from elmokit.train.distributed import Alone, join, local_device, processes  # noqa: E402
-from elmokit.train.pretrain import pretrain, resume  # noqa: E402
+from elmokit.train.pretraining import pretrain, resume  # noqa: E402
 from elmokit.train.recipe import Recipe  # noqa: E402
 from elmokit.train.run import Run  # noqa: E402
 
@@ -64,7 +64,7 @@ def free_ports() -> list[int]:
 
 @needs_gloo
 @pytest.mark.parametrize(
-    "recipe", [SENTENCES, STREAM, SENTENCES.but(shards=4)], ids=["sentences", "stream", "four"]
+    "recipe", [SENTENCES, STREAM, SENTENCES.replace(shards=4)], ids=["sentences", "stream", "four"]
 )
 def test_two_processes(recipe: Recipe, corpus: Path, tmp_path: Path) -> None:
     how = {"config": TINY, "recipe": recipe, "budget": Budget(tokens=700)}
@@ -87,7 +87,7 @@ def test_processes_that_disagree(corpus: Path, tmp_path: Path) -> None:
     ports, out = free_ports(), tmp_path / "model"
     arguments = [
         (rank, ports, corpus, out, {"config": TINY, "recipe": recipe, "budget": Budget(tokens=700)})
-        for rank, recipe in enumerate((SENTENCES, SENTENCES.but(rate=0.1)))
+        for rank, recipe in enumerate((SENTENCES, SENTENCES.replace(rate=0.1)))
     ]
     assert in_processes(learn_together, arguments) == [1, 1]
     assert not out.exists()

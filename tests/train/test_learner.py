@@ -29,9 +29,9 @@ from elmokit.text.characters import Bytes  # noqa: E402
 from elmokit.train import learner as learning  # noqa: E402
 from elmokit.train.corpus import Corpus  # noqa: E402
 from elmokit.train.distributed import Alone  # noqa: E402
-from elmokit.train.initial import initial_softmax, initial_weights  # noqa: E402
+from elmokit.train.initialization import initial_softmax, initial_weights  # noqa: E402
 from elmokit.train.learner import Learner, Lesson  # noqa: E402
-from elmokit.train.pretrain import target_counts  # noqa: E402
+from elmokit.train.pretraining import target_counts  # noqa: E402
 from elmokit.train.recipe import Recipe  # noqa: E402
 from elmokit.train.stream import Place, distinct, reader_of  # noqa: E402
 
@@ -83,10 +83,10 @@ def somewhere(rows: int) -> TensorState:
 
 
 @needs_kernel
-@pytest.mark.parametrize("recipe", [SENTENCES, STREAM.but(dropout=0)], ids=lambda r: r.text)
+@pytest.mark.parametrize("recipe", [SENTENCES, STREAM.replace(dropout=0)], ids=lambda r: r.text)
 def test_gradient_of_the_whole_model(recipe: Recipe, corpus: Corpus) -> None:
     """Two shards in threads and compiled kernels, and one graph of plain PyTorch: the same."""
-    recipe = recipe.but(clip=1e9, loss_scale=3.0)
+    recipe = recipe.replace(clip=1e9, loss_scale=3.0)
     ours = learner(corpus, recipe)
     both = lessons(corpus, recipe, somewhere)
     everything = Everything(len(corpus.vocabulary)).draw()
@@ -121,7 +121,7 @@ def test_one_shard_or_many(corpus: Corpus) -> None:
     """How a batch is divided shows in the last digits only, and dropout aside."""
     steps = []
     for shards in (1, 2, 5):
-        recipe = SENTENCES.but(shards=shards, clip=1e9)
+        recipe = SENTENCES.replace(shards=shards, clip=1e9)
         ours = learner(corpus, recipe)
         own = lessons(corpus, recipe, ours.zero_state)
         taught = ours.learn(own, Everything(len(corpus.vocabulary)).draw(), words_in(own), 1e-3)
@@ -140,10 +140,10 @@ def test_threads_do_not_matter(
     for threads in (1, 2, 4):
         pool = partial(ThreadPoolExecutor, threads)
         monkeypatch.setattr(learning, "ThreadPoolExecutor", lambda _, *how, pool=pool: pool(*how))
-        ours = learner(corpus, recipe.but(shards=4))
+        ours = learner(corpus, recipe.replace(shards=4))
         sampler = Poisson(target_counts(corpus), 8)
         for step in range(4):
-            own = lessons(corpus, recipe.but(shards=4), ours.zero_state)
+            own = lessons(corpus, recipe.replace(shards=4), ours.zero_state)
             drawn = sampler.draw(np.random.default_rng(step))
             ours.learn(own, drawn, words_in(own), 1e-2)
         ours.close()
@@ -155,7 +155,7 @@ def test_threads_do_not_matter(
 
 def test_clip(corpus: Corpus) -> None:
     for clip, kept in ((1e9, None), (0.01, 0.01)):
-        recipe = SENTENCES.but(clip=clip)
+        recipe = SENTENCES.replace(clip=clip)
         ours = learner(corpus, recipe)
         own = lessons(corpus, recipe, ours.zero_state)
         taught = ours.learn(own, Everything(len(corpus.vocabulary)).draw(), words_in(own), 1e-3)
@@ -189,7 +189,7 @@ def test_only_drawn_rows_have_gradients(corpus: Corpus) -> None:
 
 
 def test_dropout_is_drawn_from_the_seed(corpus: Corpus) -> None:
-    recipe = SENTENCES.but(dropout=0.5)
+    recipe = SENTENCES.replace(dropout=0.5)
     losses = []
     for step in (0, 0, 1):
         ours = learner(corpus, recipe)

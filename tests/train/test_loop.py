@@ -21,10 +21,10 @@ from elmokit.text.characters import Bytes  # noqa: E402
 from elmokit.train.budget import Budget  # noqa: E402
 from elmokit.train.corpus import Corpus  # noqa: E402
 from elmokit.train.distributed import Alone  # noqa: E402
-from elmokit.train.initial import initial_weights  # noqa: E402
+from elmokit.train.initialization import initial_weights  # noqa: E402
 from elmokit.train.learner import Learner  # noqa: E402
 from elmokit.train.loop import Loop, Progress, Step  # noqa: E402
-from elmokit.train.pretrain import pretrain, sampler_of, target_counts  # noqa: E402
+from elmokit.train.pretraining import pretrain, sampler_of, target_counts  # noqa: E402
 from elmokit.train.recipe import Recipe  # noqa: E402
 from elmokit.train.stream import Place, reader_of  # noqa: E402
 
@@ -67,7 +67,7 @@ def test_it_learns_a_language(tmp_path: Path) -> None:
     """Animals in alphabetical order: after the first, only the end is uncertain."""
     corpus = toy_corpus(tmp_path, sentences=1000)
     config = BiLMConfig(char_cnn=TINY.char_cnn, lstm=LSTM(cells=32, width=16))
-    recipe = SENTENCES.but(batch=250, rate=0.03)
+    recipe = SENTENCES.replace(batch=250, rate=0.03)
     heard: list[Any] = []
     pretrain(
         corpus.path,
@@ -112,7 +112,7 @@ def test_minutes(corpus: Corpus) -> None:
 
 
 def test_the_rate_follows_the_budget(corpus: Corpus) -> None:
-    told = run(make(corpus, SENTENCES.but(warm_up=0), Budget(epochs=1)))
+    told = run(make(corpus, SENTENCES.replace(warm_up=0), Budget(epochs=1)))
     spent = np.cumsum([0] + [step.tokens for step in told])[:-1] / sum(s.tokens for s in told)
     assert [step.rate for step in told] == pytest.approx(0.005 * (1 - spent))
 
@@ -134,7 +134,7 @@ def test_it_goes_on_from_a_checkpoint(recipe: Recipe, corpus: Corpus) -> None:
 
 
 def test_every_step_draws_anew(corpus: Corpus) -> None:
-    recipe = SENTENCES.but(negatives=6)
+    recipe = SENTENCES.replace(negatives=6)
     whole = make(corpus, recipe, Budget(epochs=1))
     drawn: list[list[int]] = []
     seeds: list[tuple[int, ...]] = []

@@ -16,7 +16,7 @@ from elmokit.train.recipe import RECIPES, Recipe, rate_at, recipe_named, shards_
     ("changes", "message"),
     [
         ({"text": "words"}, "text is 'words'; expected one of sentences, stream"),
-        ({"optimiser": "sgd"}, "expected one of adam, adagrad"),
+        ({"optimizer": "sgd"}, "expected one of adam, adagrad"),
         ({"schedule": "cosine"}, "expected one of linear, trapezoid, constant"),
         ({"sampler": "none"}, "expected one of poisson, log-uniform, full"),
         ({"batch": 0}, "batch is 0; expected a whole number from 1 up"),
@@ -39,7 +39,7 @@ def test_refused(changes: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_to_json_and_back(name: str) -> None:
-    recipe = recipe_named(name).but(seed=7, rate=None)
+    recipe = recipe_named(name).replace(seed=7, rate=None)
     assert recipe.seed == 7
     assert recipe.rate == RECIPES[name].rate
     assert Recipe.from_dict(recipe.to_dict()) == recipe
@@ -55,7 +55,7 @@ def test_unknown_names() -> None:
 def test_bilm_tf_is_as_published() -> None:
     recipe = RECIPES["bilm-tf"]
     assert (recipe.lanes, recipe.window, recipe.negatives) == (128, 20, 8192)
-    assert (recipe.optimiser, recipe.rate, recipe.clip, recipe.dropout) == ("adagrad", 0.2, 10, 0.1)
+    assert (recipe.optimizer, recipe.rate, recipe.clip, recipe.dropout) == ("adagrad", 0.2, 10, 0.1)
 
 
 # -- the rate ------------------------------------------------------------------------------------
@@ -75,11 +75,11 @@ def test_rate_rises_in_a_twentieth_of_the_budget() -> None:
 def test_rate_falls() -> None:
     linear = Recipe(rate=2.0, warm_up=0)
     assert [rate_at(linear, 9, f) for f in (0, 0.25, 0.5, 1)] == [2, 1.5, 1, 0]
-    trapezoid = linear.but(schedule="trapezoid", decay=0.2)
+    trapezoid = linear.replace(schedule="trapezoid", decay=0.2)
     assert [rate_at(trapezoid, 9, f) for f in (0, 0.5, 0.8, 0.9, 1)] == [
         pytest.approx(rate) for rate in (2, 2, 2, 1, 0)
     ]
-    constant = linear.but(schedule="constant")
+    constant = linear.replace(schedule="constant")
     assert [rate_at(constant, 9, f) for f in (0, 0.5, 1)] == [2, 2, 2]
 
 
@@ -93,12 +93,12 @@ def test_rate_falls() -> None:
     st.sampled_from([1, 6, 20, 128]),
 )
 def test_shards_can_be_divided(name: str, processors: int, processes: int, lanes: int) -> None:
-    recipe = RECIPES[name].but(shards=1, lanes=lanes)
+    recipe = RECIPES[name].replace(shards=1, lanes=lanes)
     shards = shards_for(recipe, processors, processes)
     assert shards % processes == 0
     assert shards <= max(processors, processes)
     if shards > processes:
-        recipe.but(shards=shards)  # raises if lanes do not come out even
+        recipe.replace(shards=shards)  # raises if lanes do not come out even
         assert recipe.batch // shards >= 256
 
 

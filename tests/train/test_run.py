@@ -34,7 +34,7 @@ from elmokit.train.budget import Budget  # noqa: E402
 from elmokit.train.build import Options, build_corpus  # noqa: E402
 from elmokit.train.corpus import Corpus  # noqa: E402
 from elmokit.train.metrics import read_metrics  # noqa: E402
-from elmokit.train.pretrain import pretrain, resume  # noqa: E402
+from elmokit.train.pretraining import pretrain, resume  # noqa: E402
 from elmokit.train.recipe import Recipe  # noqa: E402
 from elmokit.train.run import Plan, Report  # noqa: E402
 
@@ -118,7 +118,7 @@ def test_killed_before_the_first_checkpoint(
     assert model(out) == model(undisturbed["recommended"])
 
 
-@pytest.mark.parametrize("recipe", [SENTENCES, STREAM.but(lanes=6)], ids=lambda r: r.text)
+@pytest.mark.parametrize("recipe", [SENTENCES, STREAM.replace(lanes=6)], ids=lambda r: r.text)
 def test_stopped_at_every_step_without_the_kernel(
     recipe: Recipe, corpus: Path, tmp_path: Path
 ) -> None:

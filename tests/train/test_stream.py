@@ -200,6 +200,6 @@ def test_readers_of_a_corpus(tmp_path_factory: pytest.TempPathFactory) -> None:
     assert (ids_UC[index_2N].reshape(expected.shape) == expected).all()
     assert (characters_U[index_2N].ravel() == lengths).all()
     for target, word in zip(targets_2N.ravel(), words.next_2N.ravel(), strict=True):
-        spelt = corpus.words[word]
-        assert vocabulary[target] == (spelt if spelt in vocabulary else "<UNK>")
+        spelled = corpus.words[word]
+        assert vocabulary[target] == (spelled if spelled in vocabulary else "<UNK>")
     assert (targets_2N == 2).any()

@@ -23,8 +23,8 @@ TINY = BiLMConfig(
     char_cnn=CharCNN(filters=((1, 4), (2, 5)), highways=1, embedding_dim=4, max_characters=12),
     lstm=LSTM(cells=16, width=8),
 )
-SENTENCES = RECIPES["recommended"].but(batch=150, warm_up=5, negatives=10)
-STREAM = RECIPES["bilm-tf"].but(lanes=8, window=6, negatives=10)
+SENTENCES = RECIPES["recommended"].replace(batch=150, warm_up=5, negatives=10)
+STREAM = RECIPES["bilm-tf"].replace(lanes=8, window=6, negatives=10)
 
 
 def toy_text(sentences: int, seed: int = 0) -> str:
@@ -66,8 +66,8 @@ class FakeSplit:
 # -- other processes -------------------------------------------------------------------------------
 
 _SERVER = multiprocessing.get_context("forkserver")
-# Imported once, then forked; PyTorch's optimisers import its compiler when they are first used.
-_SERVER.set_forkserver_preload(["elmokit.train.pretrain", "torch._dynamo"])
+# Imported once, then forked; PyTorch's optimizers import its compiler when they are first used.
+_SERVER.set_forkserver_preload(["elmokit.train.pretraining", "torch._dynamo"])
 
 
 def in_process(work: Callable[..., None], *arguments: Any) -> int | None:
@@ -97,7 +97,7 @@ def learn_and_die(
 ) -> None:
     """Train, keep a checkpoint of one step only, and die after another."""
     from elmokit.train import checkpoint
-    from elmokit.train.pretrain import pretrain, resume
+    from elmokit.train.pretraining import pretrain, resume
     from elmokit.train.run import Report
 
     save = checkpoint.save

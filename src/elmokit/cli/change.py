@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elmokit.cli.measured import model_options, result_options
-from elmokit.cli.texts import files_of, form_of, layer_option, text_options
+from elmokit.cli.results import model_options, result_options
+from elmokit.cli.text_options import files_of, form_of, layer_option, text_options
 
 if TYPE_CHECKING:
     from elmokit.elmo import Layers
@@ -110,10 +110,10 @@ def command(
     """
     form = form_of(lines, tokenized)
 
-    from elmokit.cli.measured import finish, load, spinner
+    from elmokit.cli.results import finish, load, spinner
     from elmokit.probe.change.measure import changes, changes_measured
-    from elmokit.probe.measured import signature
-    from elmokit.probe.neighbours.indexing import layer_number
+    from elmokit.probe.neighbors.indexing import layer_number
+    from elmokit.probe.results import signature
 
     data = {**files_of(then, "then"), **files_of(now, "now")}
     elmo = load(model, threads)

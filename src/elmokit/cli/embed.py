@@ -261,7 +261,7 @@ def _print_json(elmo: Elmo, sentences: Iterator[str | list[str]], layers: Layers
 def _show(elmo: Elmo, sentences: Iterator[str | list[str]], layers: Layers) -> None:
     from itertools import islice
 
-    from elmokit.cli.show import show_relations
+    from elmokit.cli.similarities import show_relations
 
     first = list(islice(elmo.words(sentences), SHOWN))
     if not first:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from elmokit.lm import Perplexity
     from elmokit.text.vocabulary import Vocabulary
     from elmokit.train.budget import Budget
-    from elmokit.train.finetune import Adapted
+    from elmokit.train.finetuning import Adapted
     from elmokit.train.recipe import Recipe
     from elmokit.train.run import Report
 
@@ -139,7 +139,7 @@ def command(
             "--out and --general only"
         )
 
-    from elmokit.train import finetune as train
+    from elmokit.train import finetuning as train
     from elmokit.train.domain import Domain
 
     form = chosen[0] if chosen else "running"
@@ -211,10 +211,12 @@ def _recipe(recipe: Recipe, given: dict[str, Any], device: str) -> Recipe:
     from elmokit.engine.native import usable_processors
     from elmokit.train.recipe import shards_for
 
-    recipe = recipe.but(**given)
+    recipe = recipe.replace(**given)
     if "shards" in given:
         return recipe
-    return recipe.but(shards=shards_for(recipe, usable_processors() if device == "cpu" else 1, 1))
+    return recipe.replace(
+        shards=shards_for(recipe, usable_processors() if device == "cpu" else 1, 1)
+    )
 
 
 def _export(adapted: Adapted, out: Path) -> list[Path]:

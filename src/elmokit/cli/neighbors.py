@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elmokit.cli.measured import model_options, result_options
-from elmokit.cli.texts import files_of, form_of, layer_option, text_options
+from elmokit.cli.results import model_options, result_options
+from elmokit.cli.text_options import files_of, form_of, layer_option, text_options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from elmokit.elmo import Elmo, Layers, Sentence
-    from elmokit.probe.neighbours.index import Index
-    from elmokit.probe.neighbours.measure import StaticWords
+    from elmokit.probe.neighbors.index import Index
+    from elmokit.probe.neighbors.measure import StaticWords
     from elmokit.train.chunks import Form
 
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="How many neighbours.",
+    help="How many neighbors.",
 )
 @click.option("--same-word", is_flag=True, help="Only other uses of the word itself.")
 @click.option(
@@ -94,10 +94,10 @@ def command(
     if not files and not place:
         raise click.UsageError("give the text to look in: --corpus FILE, or an index: --index DIR")
 
-    from elmokit.cli.measured import finish, load, spinner
-    from elmokit.probe.measured import signature
-    from elmokit.probe.neighbours.measure import neighbours_measured
-    from elmokit.probe.neighbours.nearest import one_use, places_of
+    from elmokit.cli.results import finish, load, spinner
+    from elmokit.probe.neighbors.measure import neighbors_measured
+    from elmokit.probe.neighbors.nearest import one_use, places_of
+    from elmokit.probe.results import signature
 
     elmo = load(model, threads)
     asked: list[Sentence] = [each.split() if tokenized else each for each in sentences]
@@ -110,7 +110,7 @@ def command(
     with spinner("searching"):
         static = _static(vectors, word, number)
         seconds: list[float] = []
-        found = neighbours_measured(
+        found = neighbors_measured(
             elmo,
             index,
             word,
@@ -159,9 +159,9 @@ def _index(
 
     from elmokit.errors import InputError
     from elmokit.fetch.cache import models_root
-    from elmokit.probe.measured import signature
-    from elmokit.probe.neighbours.index import MANIFEST, Index
-    from elmokit.probe.neighbours.indexing import layer_number, link
+    from elmokit.probe.neighbors.index import MANIFEST, Index
+    from elmokit.probe.neighbors.indexing import layer_number, link
+    from elmokit.probe.results import signature
     from elmokit.train.reading import Text
 
     determined = signature(elmo, data)
@@ -246,12 +246,12 @@ class _Bar:
 
 
 def _static(vectors: str | None, word: str, number: int) -> StaticWords | None:
-    from elmokit.probe.neighbours.measure import static_neighbours
+    from elmokit.probe.neighbors.measure import static_neighbors
     from elmokit.vectors.static import GLOVE, has_glove
 
     if vectors is None:
         vectors = GLOVE if has_glove() else "none"
-    return None if vectors == "none" else static_neighbours(vectors, word, number)
+    return None if vectors == "none" else static_neighbors(vectors, word, number)
 
 
 def _plain(word: str) -> str:

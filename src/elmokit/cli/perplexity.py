@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from elmokit.cli.bars import words_bar
-from elmokit.cli.texts import form_of, text_options
+from elmokit.cli.text_options import form_of, text_options
 
 if TYPE_CHECKING:
     from elmokit.lm import Perplexity

@@ -113,7 +113,7 @@ def command(
         )
     architecture = _architecture(size, config)
 
-    from elmokit.train import pretrain as train
+    from elmokit.train import pretraining as train
 
     watching = _Watching(quiet=os.environ.get("RANK", "0") != "0")
     how: dict[str, Any] = {
@@ -198,7 +198,7 @@ def _recipe(name: str | None, given: dict[str, Any], device: str) -> Recipe:
     from elmokit.train.distributed import processes
     from elmokit.train.recipe import recipe_named, shards_for
 
-    recipe = recipe_named(name or "recommended").but(**{"shards": 1, **given})
+    recipe = recipe_named(name or "recommended").replace(**{"shards": 1, **given})
     idle = {"lanes", "window"} if recipe.text == "sentences" else {"batch"}
     if recipe.sampler == "full":
         idle.add("negatives")
@@ -211,7 +211,7 @@ def _recipe(name: str | None, given: dict[str, Any], device: str) -> Recipe:
     if "shards" in given:
         return recipe
     workers = usable_processors() if device == "cpu" else 1
-    return recipe.but(shards=shards_for(recipe, workers, processes()))
+    return recipe.replace(shards=shards_for(recipe, workers, processes()))
 
 
 def _check_same(

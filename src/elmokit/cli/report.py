@@ -24,7 +24,7 @@ def command(
 ) -> None:
     """Write one HTML page with everything that was measured for MODEL: no server, no network.
 
-    What it is, its card, the curve of its training, what each layer knows, neighbours of words,
+    What it is, its card, the curve of its training, what each layer knows, neighbors of words,
     the weights that tasks gave to its layers. Measurements of this very model (by its fingerprint)
     are found in the directories that --from names, in the model's own directory (measured/), and
     in the cache, where `elmo probe`, `analyze`, `neighbors` and `change` keep them unless told
@@ -38,8 +38,8 @@ def command(
     from elmokit.cli.inspect import facts_of, inspect
     from elmokit.elmo import Elmo, locate
     from elmokit.errors import InputError
-    from elmokit.probe.measured import collect, store
-    from elmokit.probe.report import page
+    from elmokit.probe.report_page import page
+    from elmokit.probe.results import collect, store
     from elmokit.probe.training import NOTES, training
     from elmokit.text.files import write_text
 

@@ -56,7 +56,7 @@ def command(
 
     Each TEXT is a sentence; from stdin, each line is one. The forward model knows the words before
     the place, the backward model those behind it; neither sees the word itself. Both together are
-    the product of their probabilities, normalised. Beside the word that stands there: its rank
+    the product of their probabilities, normalized. Beside the word that stands there: its rank
     and its probability. <UNK> is any word out of the vocabulary.
 
     \b

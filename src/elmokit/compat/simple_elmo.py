@@ -203,7 +203,7 @@ class ElmoModel:
             topn: how many words of each direction.
             nodelimiters: leave out the sentence marks.
             context: simple_elmo forgets the state after each word, so that an expectation rests on
-                the one neighbouring word. True reads the whole sentence before, and behind, the
+                the one neighboring word. True reads the whole sentence before, and behind, the
                 place, as was surely meant.
 
         Returns:

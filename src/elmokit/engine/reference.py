@@ -222,7 +222,7 @@ def _gate_bias(bias: FloatArray) -> FloatArray:
 
 
 def _sigmoid(x: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """σ(x) = (1 + tanh(x/2)) / 2: cannot overflow, and NumPy's tanh is vectorised."""
+    """σ(x) = (1 + tanh(x/2)) / 2: cannot overflow, and NumPy's tanh is vectorized."""
     half = np.multiply(x, np.float32(0.5), out=out)
     np.tanh(half, out=half)
     half += np.float32(1)

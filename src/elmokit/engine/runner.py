@@ -37,7 +37,7 @@ class Tokens(Protocol):
 
 
 class Runner:
-    """Runs a biLM on batches of tokenised sentences."""
+    """Runs a biLM on batches of tokenized sentences."""
 
     def __init__(self, bilm: BiLM, network: Network, cache_bytes: int) -> None:
         """The word cache holds at most `cache_bytes`."""

@@ -56,7 +56,7 @@ def plan(address: str) -> Plan:
 
 
 class _Base:
-    """The directory of an address, to name its neighbours."""
+    """The directory of an address, to name its neighbors."""
 
     def __init__(self, address: str, directory: str) -> None:
         self._parts = urlsplit(address)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from elmokit.figures.axes import Axis, plain
-from elmokit.figures.paper import LETTER, WIDTH, colour, cut, hover, legend, sheet, text
+from elmokit.figures.canvas import LETTER, WIDTH, color, cut, hover, legend, sheet, text
 
 TOP, THICK, SPACE, RIGHT = 66, 15, 16, 70
 MOST_LETTERS = 34
@@ -61,11 +61,11 @@ def bars(
         marks: values to compare with.
         across: what the bars measure.
         digits: behind the point, of the amounts.
-        fill: numbers of the colours of the series, in the order in which they come.
+        fill: numbers of the colors of the series, in the order in which they come.
     """
     series = list(dict.fromkeys(bar.series for group in groups for bar in group.bars))
-    colours = [colour(number) for number in (fill or range(len(series)))][: len(series)]
-    colour_of = dict(zip(series, colours, strict=True))
+    colors = [color(number) for number in (fill or range(len(series)))][: len(series)]
+    color_of = dict(zip(series, colors, strict=True))
     amounts = [bar.value + bar.spread for group in groups for bar in group.bars]
     most = max([*amounts, *(mark.value for mark in marks)], default=1.0)
     names = [cut(group.name, MOST_LETTERS) for group in groups]
@@ -74,7 +74,7 @@ def bars(
     top = TOP + (20 if marks else 0)
     axis = Axis(low, max(high if high is not None else most, low + 1e-9), left, WIDTH - RIGHT)
     bottom = top + sum(_height(group) for group in groups) - SPACE / 2
-    parts = legend(series, left, 50, colours) if len(series) > 1 else []
+    parts = legend(series, left, 50, colors) if len(series) > 1 else []
     for tick in axis.ticks():
         parts.append(f'<path d="M{axis.at(tick):.1f} {top - 6}V{bottom}" class="grid"/>')
         parts.append(text(axis.at(tick), bottom + 16, plain(tick), "middle small"))
@@ -90,7 +90,7 @@ def bars(
         if group.note:
             parts.append(text(left - 14, middle + 14, group.note, "end small"))
         for bar in group.bars:
-            parts += _bar(bar, axis, y, colour_of[bar.series], digits)
+            parts += _bar(bar, axis, y, color_of[bar.series], digits)
             y += THICK
         y += _height(group) - THICK * len(group.bars)
     parts.append(text((left + WIDTH - RIGHT) / 2, bottom + 36, across, "middle"))

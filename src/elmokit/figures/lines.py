@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from elmokit.figures.axes import Axis, apart, plain, roomy, short
-from elmokit.figures.paper import WIDTH, colour, hover, sheet, text
+from elmokit.figures.canvas import WIDTH, color, hover, sheet, text
 
 LEFT, TOP, GAP, BOTTOM = 64, 66, 44, 54
 Points = Sequence[tuple[float, float]]
@@ -18,7 +18,7 @@ class Line:
 
     name: str
     points: Points
-    colour: int = 0
+    color: int = 0
     dots: bool = True
     dashed: bool = False
     spread: Points = ()
@@ -101,13 +101,13 @@ def _panel(
         parts += _line(line, axis, up)
         last = line.points[-1][1]
         shown = plain(last) if panel.digits is None else f"{last:.{panel.digits}f}"
-        style = f"fill{colour(line.colour)}"
+        style = f"fill{color(line.color)}"
         parts.append(text(end + 10, name_at + 4, f"{line.name} {shown}", style))
     return parts
 
 
 def _line(line: Line, axis: Axis, up: Axis) -> list[str]:
-    number = colour(line.colour)
+    number = color(line.color)
     places = [(axis.at(x), up.at(y)) for x, y in line.points]
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     kinds = (" dashed" if line.dashed else "") + ("" if line.dots else " thin")

@@ -1,4 +1,4 @@
-"""Points in a plane, in clouds of one colour each; a mouse over a point shows what it is."""
+"""Points in a plane, in clouds of one color each; a mouse over a point shows what it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from elmokit.figures.axes import roomy
-from elmokit.figures.paper import WIDTH, colour, cut, hover, legend, sheet, text
+from elmokit.figures.canvas import WIDTH, color, cut, hover, legend, sheet, text
 
 TOP, HEIGHT = 66, 520
 
@@ -30,22 +30,20 @@ class Cloud:
 
     name: str
     points: Sequence[Point]
-    colour: int | None = None
+    color: int | None = None
 
 
 def points(title: str, clouds: Sequence[Cloud], *, note: str = "") -> str:
     """The picture; the axes have no numbers, since only nearness means something."""
-    colours = [
-        colour(k if cloud.colour is None else cloud.colour) for k, cloud in enumerate(clouds)
-    ]
-    parts = legend([cloud.name for cloud in clouds], 20, 50, colours)
+    colors = [color(k if cloud.color is None else cloud.color) for k, cloud in enumerate(clouds)]
+    parts = legend([cloud.name for cloud in clouds], 20, 50, colors)
     frame = f'<rect x="20" y="{TOP}" width="{WIDTH - 40}" height="{HEIGHT}" class="grid"/>'
     parts.append(frame)
     everything = [point for cloud in clouds for point in cloud.points]
     if everything:
         across = roomy((point.x for point in everything), 20, WIDTH - 20)
         up = roomy((point.y for point in everything), TOP + HEIGHT, TOP)
-    for cloud, number in zip(clouds, colours, strict=True):
+    for cloud, number in zip(clouds, colors, strict=True):
         for point in cloud.points:
             x, y = across.at(point.x), up.at(point.y)
             faint = "" if point.large else " faint"

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from elmokit.figures.paper import LETTER, WIDTH, colour, cut, hover, legend, sheet, text
+from elmokit.figures.canvas import LETTER, WIDTH, color, cut, hover, legend, sheet, text
 
 TOP, THICK, SPACE, RIGHT = 66, 24, 10, 90
-COLOURS = (2, 0, 3, 1, 4, 5)
-"""Of the parts: the first is grey, since in a biLM it is the one without context."""
+COLORS = (2, 0, 3, 1, 4, 5)
+"""Of the parts: the first is gray, since in a biLM it is the one without context."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ def shares(title: str, divisions: Sequence[Division], names: Sequence[str]) -> s
     labels = [cut(division.name, 40) for division in divisions]
     left = 36 + LETTER * max((len(label) for label in labels), default=0)
     width = WIDTH - RIGHT - left
-    colours = [COLOURS[colour(number)] for number in range(len(names))]
-    parts = legend(names, left, 50, colours)
+    colors = [COLORS[color(number)] for number in range(len(names))]
+    parts = legend(names, left, 50, colors)
     y = float(TOP)
     for division, label in zip(divisions, labels, strict=True):
         parts.append(text(left - 14, y + 16, label, "end ink"))
@@ -40,7 +40,7 @@ def shares(title: str, divisions: Sequence[Division], names: Sequence[str]) -> s
             faint = " faint" if part < 1 / len(division.parts) else ""
             parts.append(
                 f'<rect x="{x:.1f}" y="{y}" width="{max(width * part - 1.5, 0.5):.1f}" '
-                f'height="{THICK}" rx="2" class="fill{colours[number]}{faint}">'
+                f'height="{THICK}" rx="2" class="fill{colors[number]}{faint}">'
                 f"{hover(f'{names[number]}: {part:.3f}')}</rect>"
             )
             if width * part > 34:

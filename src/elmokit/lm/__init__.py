@@ -3,9 +3,9 @@
 Needs a model with its softmax and vocabulary; runs on the frozen engine, without torch.
 """
 
-from elmokit.lm.perplexity import Perplexity, perplexity
+from elmokit.lm.evaluation import Perplexity, perplexity
 from elmokit.lm.scores import Scores, score
-from elmokit.lm.substitutes import Place, Ranking, substitutes
+from elmokit.lm.substitution import Place, Ranking, substitutes
 
 __all__ = [
     "Perplexity",

@@ -77,7 +77,7 @@ class Softmax:
         """The same for all words at each place, (N, V): for few places."""
         with self._blas.limit(limits=self._threads, user_api="blas"):
             scores_NV = (x_NP @ self._weight_VP.T + self._bias_V).astype(np.float64)
-        return normalise(scores_NV)
+        return normalize(scores_NV)
 
     def _one_word(self, x_RP: FloatArray, ids_R: IntArray) -> DoubleArray:
         """ln p = score of the word − ln Σ exp(scores), the sum relative to the largest so far."""
@@ -108,7 +108,7 @@ class Softmax:
         return ThreadpoolController()
 
 
-def normalise(scores_NV: DoubleArray) -> DoubleArray:
+def normalize(scores_NV: DoubleArray) -> DoubleArray:
     """Scores to logarithms of probabilities, in place."""
     scores_NV -= scores_NV.max(axis=1, keepdims=True)
     scores_NV -= np.log(np.exp(scores_NV).sum(axis=1, keepdims=True))

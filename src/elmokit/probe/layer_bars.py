@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from elmokit.figures import Bar, Group, Mark, bars
-from elmokit.probe.measured import layer_name
+from elmokit.probe.results import layer_name
 
 NETWORKS = ("trained", "untrained")
 

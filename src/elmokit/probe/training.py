@@ -10,7 +10,7 @@ from pathlib import Path
 
 from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError
-from elmokit.probe.measured import Json, Picture, measurement, signature
+from elmokit.probe.results import Json, Picture, measurement, signature
 from elmokit.probe.tables import Table
 from elmokit.train.curve import picture, thinned
 

@@ -9,7 +9,7 @@ import numpy as np
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import SOFTMAX
-from elmokit.train.initial import initial_weights
+from elmokit.train.initialization import initial_weights
 
 
 def untrained(bilm: BiLM, seed: int = 0) -> BiLM:

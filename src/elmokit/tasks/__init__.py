@@ -9,7 +9,7 @@
     trained.ask("Ada Lovelace lived in London .")               # what it found, as a dictionary
     tasks.Trained.load("my-ner").evaluate(tasks.read("ner", Path("test.conll")))
 
-Every task is a package here with the same names in it (`sister.py` lists them).
+Every task is a package here with the same names in it (`task.py` lists them).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ except ImportError as error:
         "pip install 'elmokit[train]'"
     ) from None
 
-from elmokit.tasks.fit import fit
+from elmokit.tasks.fitting import fit
 from elmokit.tasks.settings import TASKS, Settings, read, sister_named
 from elmokit.tasks.trained import Trained
 

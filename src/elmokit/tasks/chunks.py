@@ -1,7 +1,7 @@
 """Tags of words to spans and back: IOB1, IOB2 and BIOES, read as conlleval reads them.
 
 A tag is `O` or a prefix and a type, `B-PER`. One rule reads all three schemes, and whatever a model
-makes of them: neighbouring words belong to one span if both are inside, of the same type, the first
+makes of them: neighboring words belong to one span if both are inside, of the same type, the first
 does not end a span (E, S) and the second does not begin one (B, S). So a span may begin with I
 (IOB1, or a mistake in IOB2), and nothing inside is ever lost. conlleval and seqeval do the same.
 

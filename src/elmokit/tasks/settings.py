@@ -14,8 +14,8 @@ from typing import Any, get_args
 
 from elmokit.elmo import BUILTIN
 from elmokit.errors import ConfigError, InputError
-from elmokit.tasks.sister import Examples, Place, Preset, Sister
-from elmokit.tasks.words import Mixing
+from elmokit.tasks.task import Examples, Place, Preset, Sister
+from elmokit.tasks.word_embedding import Mixing
 from elmokit.vectors.static import GLOVE
 
 TASKS = ("qa", "nli", "srl", "coref", "ner", "sentiment")
@@ -121,7 +121,7 @@ class Settings:
         """Whether there is no ELMo."""
         return self.elmo == NONE
 
-    def but(self, **changes: Any) -> Settings:
+    def replace(self, **changes: Any) -> Settings:
         """The same with some choices changed."""
         return replace(self, **changes)
 

@@ -21,8 +21,8 @@ def usual(settings: Settings) -> Settings:
     """
     plain = Settings(task=settings.task)
     if settings.baseline:
-        return settings.but(place=None, layers=plain.layers, l2=plain.l2, tune=False)
-    return settings.but(
+        return settings.replace(place=None, layers=plain.layers, l2=plain.l2, tune=False)
+    return settings.replace(
         place=None if settings.place == settings.sister.PLACE else settings.place,
         l2=settings.l2 if settings.layers == "all" else plain.l2,
     )
@@ -52,4 +52,4 @@ def trial_of(settings: Settings) -> Trial:
 
 def without_elmo(settings: Settings) -> Settings:
     """The baseline of a system."""
-    return usual(settings.but(elmo=NONE))
+    return usual(settings.replace(elmo=NONE))

@@ -28,9 +28,9 @@ from elmokit.errors import FormatError, InputError, ModelNotFound
 from elmokit.nn.embedding import ElmoEmbedding
 from elmokit.tasks.layers import Layers
 from elmokit.tasks.settings import Settings
-from elmokit.tasks.sister import Examples
 from elmokit.tasks.static import StaticVectors
-from elmokit.tasks.words import Words
+from elmokit.tasks.task import Examples
+from elmokit.tasks.word_embedding import Words
 from elmokit.text.files import checksum
 
 FORMAT, VERSION = "elmokit task", 1

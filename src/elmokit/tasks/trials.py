@@ -19,7 +19,7 @@ from typing import Any
 import elmokit
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
-from elmokit.tasks.fit import LOG, PLAN, TRAINING, fit
+from elmokit.tasks.fitting import LOG, PLAN, TRAINING, fit
 from elmokit.tasks.settings import Settings, read
 from elmokit.text.files import checksum, write_text
 

@@ -1,4 +1,4 @@
-"""Which words own the period after them: one list for the tokeniser and the sentence splitter.
+"""Which words own the period after them: one list for the tokenizer and the sentence splitter.
 
 The hard part is not the list but its doubtful members: `No.` is an abbreviation before a number and
 a sentence elsewhere, `Sun.` a day before a date, `J.` an initial before a name. Those are kept in

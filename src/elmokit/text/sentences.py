@@ -4,7 +4,7 @@ A stop ends a sentence unless what stands around it says otherwise: an abbreviat
 before it, a small letter or a comma after it. A blank line always ends one. A single line break
 does not, since running text is wrapped, except before a list item and after a line less than half
 as long as its paragraph's longest (a heading, the end of a paragraph: no wrapping breaks there).
-Reads raw and tokenised text alike. Does not know words, nor headings inside one line; where the
+Reads raw and tokenized text alike. Does not know words, nor headings inside one line; where the
 text itself is ambiguous (`in the U.S. Navy ships sailed`) it does not cut. Time is linear in the
 length of the text.
 """
@@ -81,7 +81,7 @@ def _cut(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
         end = found.end()
         following = _skip(_SPACE, text, end, last)
         if (apart := _CLOSER_APART.match(text, following, last)) is not None:
-            # In tokenised text: a straight quotation mark closes if the sentence has one open.
+            # In tokenized text: a straight quotation mark closes if the sentence has one open.
             if apart.group() == '"':
                 quotes += text.count('"', counted, following)
                 counted = following

@@ -2,7 +2,7 @@
 
 English in the manner of the Penn Treebank (`do n't`, `John 's`, `( U.S. )`), because that is how
 the data sets of the field are cut; other languages by their spaces and punctuation. Nothing is
-normalised: a model reads the characters as they stand. Text that is tokenised already stays so.
+normalized: a model reads the characters as they stand. Text that is tokenized already stays so.
 
 What it does not know: words of languages without spaces. A Han character is a token of its own, a
 run of kana is one; Thai, Lao, Khmer and Burmese stay whole between spaces, since cutting them
@@ -224,6 +224,6 @@ def _ranges(categories: set[str]) -> str:
     # Beyond these there is only Han: the second range is the variation selectors.
     chars = map(chr, (*range(0x20000), *range(0xE0100, 0xE01F0)))
     codes = [ord(c) for c in chars if unicodedata.category(c) in categories and not apart.match(c)]
-    # Along a run of neighbours the code and its place in the list grow alike.
+    # Along a run of neighbors the code and its place in the list grow alike.
     runs = [list(run) for _, run in groupby(enumerate(codes), lambda pair: pair[1] - pair[0])]
     return "".join(f"{chr(run[0][1])}-{chr(run[-1][1])}" for run in runs)

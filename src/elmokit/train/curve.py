@@ -24,10 +24,10 @@ def draw_curve(metrics: Iterable[dict[str, Any]], path: Path, title: str = "Trai
 def picture(noted: Sequence[dict[str, Any]], title: str) -> str:
     """The text of the picture."""
     perplexity = [
-        Line(name, _points(noted, name), colour)
-        for colour, name in enumerate(("forward", "backward"))
+        Line(name, _points(noted, name), color)
+        for color, name in enumerate(("forward", "backward"))
     ]
-    loss = Line("loss", _means(_points(noted, "loss")), colour=2, dots=False)
+    loss = Line("loss", _means(_points(noted, "loss")), color=2, dots=False)
     panels = [
         Panel("held-out perplexity, full softmax", perplexity, height=266, log=True),
         Panel("training loss, nats a word", [loss], height=120),
@@ -60,7 +60,7 @@ def thinned(noted: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _means(points: Points) -> Points:
-    """Means of neighbours."""
+    """Means of neighbors."""
     size = -(-len(points) // MOST_POINTS) or 1
     parts = (points[i : i + size] for i in range(0, len(points), size))
     return [(part[-1][0], math.fsum(y for _, y in part) / len(part)) for part in parts]

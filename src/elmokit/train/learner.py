@@ -1,4 +1,4 @@
-"""A biLM that learns: parameters in one long array, gradients by shards, one step of the optimiser.
+"""A biLM that learns: parameters in one long array, gradients by shards, one step of the optimizer.
 
 A batch comes in shards. Each is computed in a thread of its own, with PyTorch confined to that
 thread: on a CPU that keeps all cores busy from the first character to the last gradient. The
@@ -28,7 +28,7 @@ from elmokit.nn.reading import Reading, read_both
 from elmokit.nn.softmax import Candidates, gathered_rows, softmax_loss
 from elmokit.nn.state import TensorState
 from elmokit.train.distributed import Group
-from elmokit.train.optimiser import Optimiser
+from elmokit.train.optimizer import Optimizer
 from elmokit.train.recipe import Recipe
 
 Thing = TypeVar("Thing")
@@ -100,7 +100,7 @@ class Learner:
         first = self._network_size if only_softmax else 0
         cuts = np.linspace(first, self.flat.numel(), recipe.shards + 1).astype(np.int64).tolist()
         self._parts = [slice(*cut) for cut in pairwise(cuts)]
-        self.optimiser = Optimiser(recipe, [self.flat[part] for part in self._parts])
+        self.optimizer = Optimizer(recipe, [self.flat[part] for part in self._parts])
         self._threads = ThreadPoolExecutor(
             max(1, recipe.shards // group.world), "shard", torch.set_num_threads, (1,)
         )
@@ -133,7 +133,7 @@ class Learner:
         scale = min(1.0, self.recipe.clip / (norm + 1e-6))
 
         def update(index: int) -> None:
-            self.optimiser.step(index, self._gradient[self._parts[index]].mul_(scale), rate)
+            self.optimizer.step(index, self._gradient[self._parts[index]].mul_(scale), rate)
 
         self._each(update, range(len(self._parts)))
         return Taught(self._mean([s.loss for s in shards], words), norm, [s.after for s in shards])

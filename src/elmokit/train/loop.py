@@ -168,9 +168,9 @@ class Loop:
     # -- what a checkpoint holds ---------------------------------------------------------------
 
     def arrays(self) -> dict[str, Tensor]:
-        """Parameters, optimiser and carried states; every process has to call it."""
+        """Parameters, optimizer and carried states; every process has to call it."""
         found = {"parameters": self.learner.flat}
-        found |= {f"optimiser.{name}": a for name, a in self.learner.optimiser.state().items()}
+        found |= {f"optimizer.{name}": a for name, a in self.learner.optimizer.state().items()}
         for k, name in enumerate(TensorState._fields):
             if self._carried:
                 everyone = self._group.gather(torch.stack([state[k] for state in self._carried]))
@@ -187,8 +187,8 @@ class Loop:
                 )
         self.progress = progress
         self.learner.flat.copy_(arrays["parameters"])
-        prefix = "optimiser."
-        self.learner.optimiser.load(
+        prefix = "optimizer."
+        self.learner.optimizer.load(
             {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
         )
         if self._carried:

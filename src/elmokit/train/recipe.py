@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from elmokit.errors import ConfigError, InputError
 
 Text = Literal["sentences", "stream"]
-Optimiser = Literal["adam", "adagrad"]
+Optimizer = Literal["adam", "adagrad"]
 Schedule = Literal["linear", "trapezoid", "constant"]
 Sampler = Literal["poisson", "log-uniform", "full"]
 
@@ -34,7 +34,7 @@ class Recipe:
     """Places in the text that are read side by side, if it is a stream."""
     window: int = 20
     """Words a lane reads in a step; gradients go no further back."""
-    optimiser: Optimiser = "adam"
+    optimizer: Optimizer = "adam"
     rate: float = 5e-3
     """The highest learning rate."""
     schedule: Schedule = "linear"
@@ -61,7 +61,7 @@ class Recipe:
         """Refuse what cannot be done."""
         for name, choices in (
             ("text", Text),
-            ("optimiser", Optimiser),
+            ("optimizer", Optimizer),
             ("schedule", Schedule),
             ("sampler", Sampler),
         ):
@@ -103,7 +103,7 @@ class Recipe:
                 f"recipe: {self.lanes} lanes cannot be divided into {self.shards} equal shards"
             )
 
-    def but(self, **changes: Any) -> Recipe:
+    def replace(self, **changes: Any) -> Recipe:
         """The same with other choices; None changes nothing."""
         return replace(self, **{k: v for k, v in changes.items() if v is not None})
 
@@ -127,7 +127,7 @@ RECIPES = {
     "recommended": Recipe(),
     "bilm-tf": Recipe(
         text="stream",
-        optimiser="adagrad",
+        optimizer="adagrad",
         rate=0.2,
         schedule="constant",
         warm_up=0,

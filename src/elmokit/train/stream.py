@@ -224,7 +224,7 @@ class Stream:
         return self._windows * self._window * self._lanes
 
     def shards(self, place: Place) -> list[range]:
-        """Neighbouring lanes."""
+        """Neighboring lanes."""
         each = self._lanes // self._shards
         return [range(k * each, (k + 1) * each) for k in range(self._shards)]
 

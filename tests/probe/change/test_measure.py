@@ -8,14 +8,14 @@ import pytest
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
 from elmokit.probe.change.measure import Changes, changes, changes_measured
-from elmokit.probe.change.shown import MEASURES, pictures, tables
+from elmokit.probe.change.render import MEASURES, pictures, tables
 from elmokit.probe.change.targets import Target, parse_target
-from elmokit.probe.measured import Json, signature
 from elmokit.probe.ranks import spearman
+from elmokit.probe.results import Json, signature
 
 THEN = [
     f"She saw a {kind} mouse in the {place} .".split()
-    for kind, place in product("grey small quick white".split(), "barn house field".split())
+    for kind, place in product("gray small quick white".split(), "barn house field".split())
 ]
 NOW = [
     f"Click the {kind} button of your mouse {end}".split()

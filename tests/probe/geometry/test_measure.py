@@ -8,7 +8,7 @@ import pytest
 
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
-from elmokit.probe import measured
+from elmokit.probe import results
 from elmokit.probe.geometry import measure as module
 from elmokit.probe.geometry.measure import geometry, measure, sample
 
@@ -101,7 +101,7 @@ def test_the_measurement(elmo: Elmo) -> None:
     found = measure(
         elmo,
         text,
-        measured.signature(elmo, {}),
+        results.signature(elmo, {}),
         on_progress=lambda done, of: heard.append((done, of)),
     )
     assert heard[-1] == (40, 40)
@@ -125,13 +125,13 @@ def test_the_measurement(elmo: Elmo) -> None:
 
 def test_tables_and_pictures(elmo: Elmo) -> None:
     text = sample([*TEXT, TEXT[0]], least_uses=2)
-    found = measure(elmo, text, measured.signature(elmo, {}))
-    adjusted, raw, words = measured.tables(found)
+    found = measure(elmo, text, results.signature(elmo, {}))
+    adjusted, raw, words = results.tables(found)
     assert [row[0] for row in adjusted.rows][2:4] == ["untrained: LSTM 2", "characters"]
     assert raw.rows[3][1] == "1.000"
     column = [float(row[1]) for row in adjusted.rows[3:]]
     assert (3 + column.index(min(column)), 1) in adjusted.bold
     assert "20 words in 5 sentences (1 more were repetitions); 6 words" in adjusted.note
     assert words.rows[0][0] == found["moving"][0]["word"] and len(words.rows) == 3
-    (picture,) = measured.pictures(found)
+    (picture,) = results.pictures(found)
     assert "LSTM 2" in picture.svg and "anisotropy" in picture.svg

@@ -10,14 +10,14 @@ import pytest
 
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
-from elmokit.probe import measured
+from elmokit.probe import results
 from elmokit.probe.senses.measure import (
     SenseProbe,
     measure,
     sense_probe,
 )
+from elmokit.probe.senses.render import pictures, tables
 from elmokit.probe.senses.sets import read_set
-from elmokit.probe.senses.shown import pictures, tables
 from elmokit.probe.senses.uses import SenseSentence, SenseText, Use
 from elmokit.probe.senses.wordnet import WordNet, find_wordnet, read_wordnet
 from elmokit.probe.tables import markdown
@@ -209,11 +209,11 @@ def test_pictures(found: dict[str, Any]) -> None:
 
 
 def test_a_file_shows_the_same(found: dict[str, Any], tmp_path: Path) -> None:
-    written = measured.keep(found, tmp_path)
+    written = results.keep(found, tmp_path)
     assert [path.name for path in written] == ["wsd.json", "wsd.svg", "wsd-parts.svg"]
-    again = measured.read(written[0])
-    assert measured.tables(again) == tables(found)
-    assert measured.pictures(again) == pictures(found)
+    again = results.read(written[0])
+    assert results.tables(again) == tables(found)
+    assert results.pictures(again) == pictures(found)
 
 
 def test_first_senses_score_on_the_real_sets_as_published(shared: Path, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_words_and_senses(tmp_path: Path) -> None:
 def test_files_are_found_in_any_depth_and_others_passed_over(tmp_path: Path) -> None:
     last = tag_file(tmp_path / "brownv" / "br-b01", SENTENCES)
     first = tag_file(tmp_path / "brown1" / "tagfiles" / "br-a01", SENTENCES)
-    (tmp_path / "LICENSE").write_text("A licence.")
+    (tmp_path / "LICENSE").write_text("A license.")
     assert semcor_files(tmp_path) == [first, last]
     assert semcor_files(first) == [first]
     assert len(read_semcor([last]).sentences) == 2

@@ -10,7 +10,7 @@ from elmokit.errors import FormatError, InputError
 from elmokit.probe.senses import wordnet
 from elmokit.probe.senses.wordnet import find_wordnet, lemma_and_part, read_wordnet, wordnet_files
 
-LICENCE = "  1 This software and database is being provided to you\n"
+LICENSE = "  1 This software and database is being provided to you\n"
 SENSE_INDEX = """\
 bank%1:14:00:: 00000100 2 20
 bank%1:17:01:: 00000200 1 25
@@ -37,7 +37,7 @@ FILES = {
 def written(folder: Path, files: dict[str, str]) -> Path:
     folder.mkdir(exist_ok=True)
     for name, text in files.items():
-        (folder / name).write_text(LICENCE + text)
+        (folder / name).write_text(LICENSE + text)
     return folder
 
 

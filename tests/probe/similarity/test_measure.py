@@ -5,7 +5,7 @@ import pytest
 
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
-from elmokit.probe import measured
+from elmokit.probe import results
 from elmokit.probe.similarity.measure import (
     cosines,
     cross_fitted,
@@ -94,7 +94,7 @@ def test_answers(elmo: Elmo) -> None:
     found = measure(
         elmo,
         data,
-        measured.signature(elmo, {}),
+        results.signature(elmo, {}),
         on_progress=lambda done, of: heard.append((done, of)),
     )
     assert heard[-1] == (80, 80) and len(heard) == 80
@@ -104,21 +104,21 @@ def test_answers(elmo: Elmo) -> None:
     assert scores["trained", "1"]["accuracy"] > 0.95 and scores["trained", "2"]["auc"] == 1.0
     assert scores["trained", "2"]["cosine same"] == 1.0
     assert found["upper_against_lower"]["questions"] == 40
-    (table,) = measured.tables(found)
+    (table,) = results.tables(found)
     assert table.rows[0][:2] == ["always the same answer", "50.0"]
     assert [row[0] for row in table.rows[5:7]] == ["characters", "LSTM 1"]
     assert {row for row, _ in table.bold} <= {6, 7} and "the other half" in table.note
-    right, area = measured.pictures(found)
+    right, area = results.pictures(found)
     assert "always the same answer 50.0" in right.svg and (right.name, area.name) == ("", "auc")
 
 
 def test_answers_with_pairs_to_train_on(elmo: Elmo) -> None:
     data = made_up(elmo)
-    signature = measured.signature(elmo, {})
+    signature = results.signature(elmo, {})
     found = measure(elmo, data, signature, train=data)
     layer = found["scores"][1]
     assert layer["thresholds"] == [threshold(cosines(elmo, data.pairs)[1], data.answers)]
-    assert found["threshold from"] == 40 and "on 40 pairs" in measured.tables(found)[0].note
+    assert found["threshold from"] == 40 and "on 40 pairs" in results.tables(found)[0].note
     rated = Pairs("scws", data.pairs, [], [1.0] * 40, [])
     with pytest.raises(InputError, match="nothing to train"):
         measure(elmo, rated, signature, train=data)
@@ -135,18 +135,18 @@ def test_ratings(elmo: Elmo) -> None:
     # People say what the upper layer says, so that it alone is right.
     raters = [[float(c), float(c) + 1] for c in upper]
     data = Pairs("scws", pairs, [], [10 * float(c) for c in upper], raters)
-    found = measure(elmo, data, measured.signature(elmo, {}))
+    found = measure(elmo, data, results.signature(elmo, {}))
     scores = {(s["network"], s["layer"]): s for s in found["scores"]}
     assert scores["trained", "2"]["all"]["spearman"] == pytest.approx(1.0)
     assert scores["trained", "0"]["all"]["spearman"] is None
     assert scores["trained", "1"]["all"]["spearman"] < 0.999
     assert found["sizes"] == {"all": 40, "same": 20, "different": 20}
     assert found["people"] == pytest.approx(1.0)
-    (table,) = measured.tables(found)
+    (table,) = results.tables(found)
     assert table.columns[:2] == ["", "all pairs"] and (6, 1) in table.bold
     assert table.rows[4] == ["characters", "–", *["–"] * (len(table.columns) - 2)]
     assert "One person against the others: 100.0" in table.note
-    assert "untrained" in measured.pictures(found)[0].svg
+    assert "untrained" in results.pictures(found)[0].svg
 
 
 def test_how_people_agree() -> None:

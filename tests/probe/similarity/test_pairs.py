@@ -96,7 +96,7 @@ def test_json(write) -> None:
     assert place.first.words[place.first.start : place.first.end] == ["place"]
     assert place.second.words[place.second.start : place.second.end] == ["place"]
     assert place.first.words[-2:] == ["later", "?"]
-    # A word that the tokeniser cuts in two is both of them.
+    # A word that the tokenizer cuts in two is both of them.
     assert can.first.words[can.first.start : can.first.end] == ["can", "not"]
 
 

@@ -11,8 +11,8 @@ def blobs(rows: int, spread: float, seed: int = 0) -> tuple[np.ndarray, np.ndarr
     """Three classes around three points of the plane."""
     source = np.random.default_rng(seed)
     classes = source.integers(0, 3, rows)
-    centres = np.array([[0, 0], [3, 0], [0, 3]], np.float32)
-    points = centres[classes] + spread * source.standard_normal((rows, 2)).astype(np.float32)
+    centers = np.array([[0, 0], [3, 0], [0, 3]], np.float32)
+    points = centers[classes] + spread * source.standard_normal((rows, 2)).astype(np.float32)
     return points, classes
 
 
@@ -23,7 +23,7 @@ def test_what_a_line_can_tell_apart_is_told_apart() -> None:
 
 
 def test_it_reaches_the_optimum() -> None:
-    """Against Newton's method in float64, on the same penalised loss."""
+    """Against Newton's method in float64, on the same penalized loss."""
     points, classes = blobs(600, 1.5)
     penalty = 6.0
     found = fit_linear([points], classes, penalties=[penalty], epochs=500)

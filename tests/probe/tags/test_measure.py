@@ -10,7 +10,7 @@ from tests.conftest import random_bilm, small_config
 from elmokit.bilm.model import BiLM
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
-from elmokit.probe import measured
+from elmokit.probe import results
 from elmokit.probe.tags.data import Tagged
 from elmokit.probe.tags.measure import (
     TagScore,
@@ -87,7 +87,7 @@ def test_the_untrained_network(bilm: BiLM) -> None:
 
 
 @pytest.fixture(scope="module")
-def found() -> measured.Json:
+def found() -> results.Json:
     elmo = Elmo(random_bilm(small_config()))
     test = made_up(40, 1)
     # A new word, and a tag that nobody has seen.
@@ -95,10 +95,10 @@ def found() -> measured.Json:
     test.tags["own"][0] = "C"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("elmokit.probe.tags.linear.FEWEST_STEPS", 60)
-        return measure(elmo, made_up(150, 0), {"dev": test}, measured.signature(elmo, {}))
+        return measure(elmo, made_up(150, 0), {"dev": test}, results.signature(elmo, {}))
 
 
-def test_the_measurement(found: measured.Json) -> None:
+def test_the_measurement(found: results.Json) -> None:
     assert found["train"] == {"words": 900, "sentences": 150}
     (dev,) = found["tests"]
     own, behind = dev["columns"]["own"], dev["columns"]["next"]
@@ -115,7 +115,7 @@ def test_the_measurement(found: measured.Json) -> None:
     assert scores["trained", "next", "1"]["all"] > scores["most frequent", "next", ""]["all"] + 0.2
 
 
-def test_lower_against_upper(found: measured.Json) -> None:
+def test_lower_against_upper(found: results.Json) -> None:
     scores = {(s["network"], s["column"], s["layer"]): s["all"] for s in found["scores"]}
     for one in found["lower_against_upper"]:
         assert (one["lower"], one["upper"], one["questions"]) == ("1", "2", 240)
@@ -124,8 +124,8 @@ def test_lower_against_upper(found: measured.Json) -> None:
         assert one["only_first"] - one["only_second"] == round(240 * (lower - upper))
 
 
-def test_tables_and_pictures(found: measured.Json) -> None:
-    every, ambiguous, new, compared = measured.tables(found)
+def test_tables_and_pictures(found: results.Json) -> None:
+    every, ambiguous, new, compared = results.tables(found)
     assert every.columns == ["", "own dev", "next dev"]
     assert [row[0] for row in every.rows][:2] == [
         "the word's most frequent tag",
@@ -139,7 +139,7 @@ def test_tables_and_pictures(found: measured.Json) -> None:
     assert ambiguous.rows[5][1] == "–" and "239 of 240 (next dev)" in ambiguous.note
     assert new.rows[5][1] == "0.0"
     assert "±" in compared.rows[0][3]
-    shown = measured.pictures(found)
+    shown = results.pictures(found)
     assert [picture.name for picture in shown] == ["own", "own-words", "next", "next-words"]
     assert all("99.6" in picture.svg for picture in shown[:2])
 

@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 from tests.probe.tasks.made_up import files, outcome, weights, words_in
 
 from elmokit.errors import InputError
-from elmokit.probe import measured
+from elmokit.probe import results
 from elmokit.probe.tasks import choices, runs
 from elmokit.probe.tasks.choices import compare_layers, compare_places
 from elmokit.tasks.settings import Settings
@@ -69,7 +69,7 @@ def test_the_numbers(layers: dict[str, Any]) -> None:
 
 
 def test_the_tables(layers: dict[str, Any]) -> None:
-    scores, weighed = measured.tables(layers)
+    scores, weighed = results.tables(layers)
     assert "f1 on test" in scores.title and "2 seeds" in scores.title
     rows = {row[0]: list(row[1:]) for row in scores.rows}
     assert rows["baseline"] == ["81.00 ± 1.41", "", "", "80.00"]
@@ -91,29 +91,29 @@ def test_the_last_alone_may_win(layers: dict[str, Any]) -> None:
     layers["choices"][3]["scores"] = [81, 82]
     last = layers["choices"][1]["scores"]
     change = sum(layers["choices"][3]["scores"]) / 2 - sum(last) / 2
-    (scores, _) = measured.tables(layers)
+    (scores, _) = results.tables(layers)
     assert f"worse than the last alone: {change:+.2f}, better with 0 of 2 seeds" in scores.note
 
 
 def test_seeds_that_disagree_say_nothing(layers: dict[str, Any]) -> None:
     last = layers["choices"][1]["scores"]
     layers["choices"][3]["scores"] = [last[0] + 1, last[1] - 1.5]
-    (scores, _) = measured.tables(layers)
+    (scores, _) = results.tables(layers)
     assert "not to be told from the last alone: -0.25, better with 1 of 2 seeds" in scores.note
 
 
 def test_the_paper_beside_it(layers: dict[str, Any]) -> None:
-    scores = measured.tables(as_task(layers, "srl"))[0]
+    scores = results.tables(as_task(layers, "srl"))[0]
     assert scores.columns[-1] == "paper"
     assert [row[-1] for row in scores.rows] == ["81.6", "84.1", "84.6", "84.8"]
-    drawn = words_in(measured.pictures(as_task(layers, "srl"))[0].svg)
+    drawn = words_in(results.pictures(as_task(layers, "srl"))[0].svg)
     assert "the paper, SRL" in drawn and drawn.count("2.50") == 3  # ours twice, 84.1 − 81.6
     layers["choices"][2]["choice"] = "10"  # a λ that is not in the paper
-    assert measured.tables(as_task(layers, "srl"))[0].rows[2][-1] == ""
+    assert results.tables(as_task(layers, "srl"))[0].rows[2][-1] == ""
 
 
 def test_the_pictures(layers: dict[str, Any]) -> None:
-    gains, weighed = measured.pictures(layers)
+    gains, weighed = results.pictures(layers)
     words = words_in(gains.svg)
     assert gains.name == "" and "4.00" in words and "last layer only" in words
     assert any("over the baseline, which has 81.00 (test set, 2 seeds)" in text for text in words)
@@ -139,7 +139,7 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compared = compare_places(asked, files(tmp_path), tmp_path / "runs", seeds=[0])
     found = compared.measured()
     assert [one["system"] for one in found["choices"]] == list(scores)
-    table, weighed = measured.tables(found)
+    table, weighed = results.tables(found)
     assert "Best at the input; the paper's place for this task is the input." in table.note
     assert [row[1] for row in table.rows] == ["80.00", "84.00", "82.00", "83.50"]
     assert [row[0] for row in weighed.rows] == [
@@ -149,12 +149,12 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "input and output: output",
     ]
     found["choices"][3]["mean"] = 84.0
-    table = measured.tables(found)[0]
+    table = results.tables(found)[0]
     assert "Equally good at the input, input and output;" in table.note
     assert table.bold == [(1, 1), (3, 1)]
-    qa = measured.tables(as_task(found, "qa"))[0]
+    qa = results.tables(as_task(found, "qa"))[0]
     assert [row[-1] for row in qa.rows] == ["80.8", "85.1", "84.8", "85.6"]
-    assert len(measured.pictures(found)) == 2
+    assert len(results.pictures(found)) == 2
 
 
 def test_without_a_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 from tests.probe.tasks.made_up import weights, words_in
 
 from elmokit.errors import ElmoError, FormatError, InputError
-from elmokit.probe import measured
+from elmokit.probe import results
 from elmokit.probe.tasks.weights import learned_weights
 
 
@@ -62,11 +62,11 @@ def test_seeds_are_one_row(tmp_path: Path) -> None:
     assert found["skipped"] == {"without ELMo": 1, "one layer only": 1}
     assert found["signature"]["model"] == "b" * 64
     assert len(found["signature"]["data"]["task models"]) == 3
-    (table,) = measured.tables(found)
+    (table,) = results.tables(found)
     assert table.rows[0] == ["ner", "input", "0.250", "0.500", "0.250", "1.50", "2", "0.071"]
     assert table.bold[0] == (0, 3) and "1 without ELMo, 1 one layer only" in table.note
     assert "weighs most in 1 of 1" in table.note
-    (picture,) = measured.pictures(found)
+    (picture,) = results.pictures(found)
     assert {"ner: input", "ner, λ=1: input", "0.50", "γ 1.50"} <= set(words_in(picture.svg))
 
 
@@ -90,14 +90,14 @@ def test_how_they_moved(tmp_path: Path) -> None:
     place = model(tmp_path / "m", 0.2, 0.8, epochs=12)
     found = learned_weights([place]).measured(by_epoch=True)
     assert len(found["systems"][0]["epochs"]) == 12
-    _, moved = measured.tables(found)
+    _, moved = results.tables(found)
     assert [row[2] for row in moved.rows] == ["1", "2", "4", "8", "12"]
     assert moved.rows[0][3:] == ["0.200", "0.800"]
-    _, picture = measured.pictures(found)
+    _, picture = results.pictures(found)
     assert picture.name == "epochs" and {"0", "12", "LSTM 1 0.80"} <= set(words_in(picture.svg))
     (place / "training/epochs.jsonl").unlink()
     found = learned_weights([place]).measured(by_epoch=True)
-    assert len(measured.tables(found)) == len(measured.pictures(found)) == 1
+    assert len(results.tables(found)) == len(results.pictures(found)) == 1
 
 
 def test_seeds_that_ran_for_different_epochs(tmp_path: Path) -> None:

@@ -209,11 +209,11 @@ def test_answers_for_machines_and_for_people() -> None:
     shown = coref.show(example, clusters)
     assert shown.plain == "[Emma]1 saw [[her]1 [father]2]2 .\n[She]1 smiled ."
     emma, she = shown.plain.index("Emma"), shown.plain.index("She")
-    colours = {
+    colors = {
         place: {str(s.style) for s in shown.spans if s.start <= place < s.end}
         for place in (emma, she, shown.plain.index("father"))
     }
-    assert colours[emma] == colours[she] != colours[shown.plain.index("father")]
+    assert colors[emma] == colors[she] != colors[shown.plain.index("father")]
 
 
 def test_a_cluster_has_no_label() -> None:

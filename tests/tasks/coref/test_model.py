@@ -15,7 +15,7 @@ from elmokit.tasks.coref import model as code
 from elmokit.tasks.coref.model import _Document, _joined, _without_crossing
 from elmokit.tasks.layers import Layers
 from elmokit.tasks.static import StaticVectors
-from elmokit.tasks.words import Words
+from elmokit.tasks.word_embedding import Words
 
 SENTENCES = (
     ("Emma", "met", "Harriet", "Smith", "."),
@@ -275,14 +275,14 @@ def test_it_learns_a_story_by_heart() -> None:
         hidden=12, ffnn=20, depth=1, features=4, characters=4, width=3, antecedents=20, keep=0.5
     )
     model = build(Sizes(**{**_plain(sizes), "dropout": 0.0, "mention_loss": 0.5})).train()
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.02)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     for _ in range(150):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = model.loss([STORY])
         if loss < 0.05:
             break
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     model.eval()
     with torch.no_grad():
         (found,) = model.predict([STORY])

@@ -9,8 +9,8 @@ from elmokit.elmo import Elmo
 from elmokit.tasks import ner
 from elmokit.tasks.chunks import spans, tags
 from elmokit.tasks.layers import Layers
-from elmokit.tasks.sister import Place
-from elmokit.tasks.words import Words
+from elmokit.tasks.task import Place
+from elmokit.tasks.word_embedding import Words
 
 SIZES = ner.Sizes(characters=8, filters=12, longest=12, hidden=16, layers=2, dropout=0.0)
 EXAMPLES = [
@@ -27,13 +27,13 @@ def model() -> ner.Model:
 
 
 def test_it_learns(model: ner.Model) -> None:
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.02)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     first = model.loss(EXAMPLES).item()
     for _ in range(25):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = model.loss(EXAMPLES)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     assert loss.item() < first / 5
     model.eval()
     with torch.no_grad():

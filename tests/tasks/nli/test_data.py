@@ -30,7 +30,7 @@ def file(path: Path, *lines: object) -> Path:
     return path
 
 
-def test_a_pair_is_tokenised_and_keeps_its_name_and_place(tmp_path: Path) -> None:
+def test_a_pair_is_tokenized_and_keeps_its_name_and_place(tmp_path: Path) -> None:
     parsed = {"sentence1_binary_parse": "( ( wrong ) )", "pairID": "7e", "genre": "x"}
     path = file(tmp_path, GOOD, "", {**GOOD, **parsed})
     first, second = read(path).items
@@ -45,7 +45,7 @@ def test_pairs_without_consensus_are_left_out_and_counted(tmp_path: Path) -> Non
     found = read(file(tmp_path, undecided, GOOD, undecided))
     assert len(found) == 1
     assert found.skipped == {"annotators did not agree": 2}
-    with pytest.raises(FormatError, match=r"no pair of sentences \(2 are labelled '-'\)"):
+    with pytest.raises(FormatError, match=r"no pair of sentences \(2 are labeled '-'\)"):
         read(file(tmp_path, undecided, undecided))
 
 
@@ -102,7 +102,7 @@ def test_the_labels_are_those_of_the_training_set_in_a_fixed_order(tmp_path: Pat
     assert facts(read(file(tmp_path, *two[::-1], *two)).items) == facts(
         read(file(tmp_path, *two)).items
     )
-    with pytest.raises(FormatError, match=r"pairs\.jsonl: every pair is labelled 'entailment'"):
+    with pytest.raises(FormatError, match=r"pairs\.jsonl: every pair is labeled 'entailment'"):
         facts(read(file(tmp_path, GOOD, GOOD)).items)
 
 

@@ -1,4 +1,4 @@
-"""ESIM: equal to the equations, blind to padding and to its neighbours, able to learn."""
+"""ESIM: equal to the equations, blind to padding and to its neighbors, able to learn."""
 
 import pytest
 import torch
@@ -65,8 +65,8 @@ def test_predictions_have_the_labels_of_the_facts_and_sum_to_one() -> None:
         assert list(found.probabilities) == FACTS["labels"]
         assert sum(found.probabilities.values()) == pytest.approx(1)
         assert found.label == FACTS["labels"][int(scores.argmax())]
-        unlabelled = Example(example.premise, example.hypothesis)
-        assert net.predict([unlabelled])[0].label == found.label
+        unlabeled = Example(example.premise, example.hypothesis)
+        assert net.predict([unlabeled])[0].label == found.label
 
 
 def test_every_parameter_learns() -> None:
@@ -88,11 +88,11 @@ def test_it_learns_what_only_alignment_can_tell() -> None:
         premise = " ".join(letters[i] for i in sorted(row))
         examples.append(pair(premise, letters[asked], "entailment" if inside else "neutral"))
     net = model(hidden=16)
-    optimiser = torch.optim.Adam(net.parameters(), 0.01)
+    optimizer = torch.optim.Adam(net.parameters(), 0.01)
     for _ in range(60):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         net.loss(examples).backward()
-        optimiser.step()
+        optimizer.step()
     net.eval()
     with torch.no_grad():
         assert nli.score(examples, net.predict(examples))["accuracy"] > 95

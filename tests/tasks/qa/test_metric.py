@@ -10,7 +10,7 @@ from tests.conftest import GOLDEN
 from elmokit.errors import InputError
 from elmokit.tasks.qa import Answer, Example, Prediction, score
 from elmokit.tasks.qa.data import Gold, Passage
-from elmokit.tasks.qa.metric import exact_match, f1, normalise
+from elmokit.tasks.qa.metric import exact_match, f1, normalize
 
 OFFICIAL = json.loads((GOLDEN / "tasks" / "qa.json").read_text(encoding="utf-8"))
 NOWHERE = Passage.of("nothing")
@@ -41,10 +41,10 @@ def test_all_cases_together_score_as_the_official_script_says() -> None:
     assert [found["EM"], found["F1"]] == pytest.approx(OFFICIAL["all"], abs=1e-9)
 
 
-def test_normalisation_takes_case_punctuation_articles_and_space_in_this_order() -> None:
-    assert normalise(" The  U.S. (a Country)\n") == "us country"
-    assert normalise("the-end") == "theend"  # punctuation goes before articles are looked for
-    assert normalise("“An” été") == "“ ” été"  # only ASCII punctuation goes
+def test_normalization_takes_case_punctuation_articles_and_space_in_this_order() -> None:
+    assert normalize(" The  U.S. (a Country)\n") == "us country"
+    assert normalize("the-end") == "theend"  # punctuation goes before articles are looked for
+    assert normalize("“An” été") == "“ ” été"  # only ASCII punctuation goes
 
 
 def test_the_odd_rule_of_two_empty_answers() -> None:

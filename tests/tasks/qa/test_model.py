@@ -1,4 +1,4 @@
-"""BiDAF with self-attention: equal to its equations, blind to its neighbours, able to learn."""
+"""BiDAF with self-attention: equal to its equations, blind to its neighbors, able to learn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from elmokit.tasks.qa import PRESETS, Example, Model, Sizes, parse, score
 from elmokit.tasks.qa.data import Gold
 from elmokit.tasks.qa.model import LONGEST_ANSWER, Merge, Trilinear, _matches
 from elmokit.tasks.static import StaticVectors
-from elmokit.tasks.words import Embedded, Words
+from elmokit.tasks.word_embedding import Embedded, Words
 
 SIZES = Sizes(hidden=6, filters=5, character_dim=4, dropout=0.0)
 VOCABULARY = (
@@ -200,11 +200,11 @@ def test_training_is_random_by_torch_s_generator_alone() -> None:
 
 def test_it_learns_by_heart() -> None:
     network = model().train()
-    optimiser = torch.optim.Adam(network.parameters(), lr=0.02)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.02)
     for _ in range(40):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         network.loss(EXAMPLES).backward()
-        optimiser.step()
+        optimizer.step()
     network.eval()
     with torch.no_grad():
         assert score(EXAMPLES, network.predict(EXAMPLES)) == {"EM": 100, "F1": 100}
@@ -217,5 +217,5 @@ def test_nothing_is_learned_from_a_question_without_an_answer() -> None:
 
 def test_the_paper_s_sizes() -> None:
     assert PRESETS["paper"].sizes.hidden == 90
-    assert PRESETS["paper"].schooling.optimiser == "adadelta"
+    assert PRESETS["paper"].schooling.optimizer == "adadelta"
     assert PRESETS["cpu"].sizes.hidden < 90

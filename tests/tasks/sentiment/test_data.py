@@ -20,7 +20,7 @@ from elmokit.tasks.sentiment.data import (
     show,
     write,
 )
-from elmokit.tasks.sister import Examples
+from elmokit.tasks.task import Examples
 
 TREES = """(4 (3 (2 a) (4 (3 good) (2 film))) (2 .))
 (2 (2 a) (2 film))

@@ -1,4 +1,4 @@
-"""BCN: equal to the equations, blind to padding and to its neighbours, able to learn."""
+"""BCN: equal to the equations, blind to padding and to its neighbors, able to learn."""
 
 import pytest
 import torch
@@ -97,11 +97,11 @@ def test_it_learns_that_a_word_can_turn_another(maxout: int) -> None:
         text = f"{' '.join(fillers)} {phrase} {fillers[0]}"
         examples.append(sentence(text, int(liked != turned), 2))
     net = model(hidden=12, classes=2, maxout=maxout)
-    optimiser = torch.optim.Adam(net.parameters(), 0.01)
+    optimizer = torch.optim.Adam(net.parameters(), 0.01)
     for _ in range(80):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         net.loss(examples).backward()
-        optimiser.step()
+        optimizer.step()
     net.eval()
     with torch.no_grad():
         assert sentiment.score(examples, net.predict(examples))["accuracy"] > 95

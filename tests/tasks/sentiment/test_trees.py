@@ -1,4 +1,4 @@
-"""Sentiment trees to words and labelled phrases."""
+"""Sentiment trees to words and labeled phrases."""
 
 import pytest
 

@@ -9,8 +9,8 @@ from elmokit.elmo import Elmo
 from elmokit.tasks import srl
 from elmokit.tasks.chunks import spans, tags
 from elmokit.tasks.layers import Layers
-from elmokit.tasks.sister import Place
-from elmokit.tasks.words import Words
+from elmokit.tasks.task import Place
+from elmokit.tasks.word_embedding import Words
 
 SIZES = srl.Sizes(mark=6, hidden=20, layers=4, dropout=0.0)
 SENTENCE = ("She", "saw", "him", "leave", "early")
@@ -30,12 +30,12 @@ def model() -> srl.Model:
 
 
 def test_it_learns_roles_and_predicates(model: srl.Model) -> None:
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.02)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     for _ in range(60):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = model.loss(EXAMPLES)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     assert loss.item() < 0.1
     model.eval()
     asked = [srl.Example(SENTENCE), srl.Example(SENTENCE, predicates=(3,)), srl.Example(("Early",))]

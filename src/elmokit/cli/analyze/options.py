@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from elmokit.cli.measured import result_options
+from elmokit.cli.results import result_options
 from elmokit.cli.task.options import TASKS, choices_but
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,7 +42,7 @@ def analysis(*decided: str) -> Callable[[F], F]:
 
 def run(
     kind: str,
-    analyse: Callable[..., Any],
+    analyze: Callable[..., Any],
     *,
     task: str,
     train: str,
@@ -57,7 +57,7 @@ def run(
     **chosen: Any,
 ) -> None:
     """Do an analysis with what the options of `analysis` say, and show what it found."""
-    from elmokit.cli.measured import finish
+    from elmokit.cli.results import finish
     from elmokit.cli.task.options import given
     from elmokit.cli.task.watching import Watching
     from elmokit.tasks.settings import Settings
@@ -66,5 +66,5 @@ def run(
     settings = Settings(task=task, **given(sizes, **chosen))
     files = Files(train, dev, test)
     with Watching() as watching:
-        found = analyse(settings, files, runs, seeds=range(seeds), jobs=jobs, hear=watching.hear)
+        found = analyze(settings, files, runs, seeds=range(seeds), jobs=jobs, hear=watching.hear)
     finish(found.measured(), out, as_json, f"{kind}-{task}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from elmokit.cli.measured import result_options
+from elmokit.cli.results import result_options
 
 
 @click.command("weights", short_help="What trained task models make of the layers.")
@@ -22,7 +22,7 @@ def command(directories: tuple[str, ...], by_epoch: bool, out: str | None, as_js
     elmo analyze weights my-ner my-nli
     elmo analyze weights runs/ner runs/srl --epochs
     """
-    from elmokit.cli.measured import finish
+    from elmokit.cli.results import finish
     from elmokit.probe.tasks.weights import learned_weights
 
     finish(learned_weights(directories).measured(by_epoch=by_epoch), out, as_json, "weights")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from elmokit.cli.measured import model_options, result_options
-from elmokit.cli.texts import form_of, text_options
+from elmokit.cli.results import model_options, result_options
+from elmokit.cli.text_options import form_of, text_options
 
 
 @click.command("geometry", short_help="How far context moves a word's vectors.")
@@ -60,9 +60,9 @@ def command(
     form = form_of(lines, tokenized)
 
     from elmokit.cli.bars import progress_bar
-    from elmokit.cli.measured import finish, load
+    from elmokit.cli.results import finish, load
     from elmokit.probe.geometry.measure import measure, sample
-    from elmokit.probe.measured import signature
+    from elmokit.probe.results import signature
     from elmokit.train.reading import Text
 
     text = sample(Text(files, form, column), words, uses)

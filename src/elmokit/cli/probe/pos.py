@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-from elmokit.cli.measured import model_options, result_options
+from elmokit.cli.results import model_options, result_options
 
 
 @click.command("pos", short_help="Parts of speech: a linear tagger on each layer.")
@@ -63,8 +63,8 @@ def command(
     elmo probe pos --train train.tsv --test dev.tsv --test test.tsv --out figures
     elmo probe pos --train train.conll --test dev.conll --column chunk -m original
     """
-    from elmokit.cli.measured import finish, load, spinner
-    from elmokit.probe.measured import signature
+    from elmokit.cli.results import finish, load, spinner
+    from elmokit.probe.results import signature
     from elmokit.probe.tags.data import Tagged, read_tagged
     from elmokit.probe.tags.measure import measure
     from elmokit.text.files import checksum

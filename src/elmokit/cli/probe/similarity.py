@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from elmokit.cli.measured import model_options, result_options
+from elmokit.cli.results import model_options, result_options
 
 
 @click.command("similarity", short_help="Meaning: the same word in two contexts.")
@@ -52,8 +52,8 @@ def command(
         raise click.UsageError("--train-gold needs --train-pairs")
 
     from elmokit.cli.bars import progress_bar
-    from elmokit.cli.measured import finish, load
-    from elmokit.probe.measured import signature
+    from elmokit.cli.results import finish, load
+    from elmokit.probe.results import signature
     from elmokit.probe.similarity.measure import measure
     from elmokit.probe.similarity.pairs import gold_beside, read_pairs
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elmokit.cli.measured import model_options, result_options
+from elmokit.cli.results import model_options, result_options
 
 if TYPE_CHECKING:
     from elmokit.probe.senses.uses import SenseText
@@ -59,12 +59,12 @@ def command(
     elmo probe wsd --semcor semcor3.0 --wordnet WordNet-3.0/dict --test ALL.data.xml -m small
     """
     from elmokit.cli.bars import progress_bar
-    from elmokit.cli.measured import finish, load, spinner
+    from elmokit.cli.results import finish, load, spinner
     from elmokit.elmo import Elmo
-    from elmokit.probe.measured import signature
+    from elmokit.probe.results import signature
     from elmokit.probe.senses.measure import measure, sense_probe
+    from elmokit.probe.senses.render import TRAINED, UNTRAINED
     from elmokit.probe.senses.sets import find_sets, gold_beside, read_set
-    from elmokit.probe.senses.shown import TRAINED, UNTRAINED
     from elmokit.probe.senses.wordnet import find_wordnet, read_wordnet, wordnet_files
     from elmokit.probe.untrained import untrained
 

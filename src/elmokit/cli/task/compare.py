@@ -56,7 +56,7 @@ def command(
 
     from elmokit.cli.task.tables import comparison_table, weights_lines
     from elmokit.cli.task.watching import Watching
-    from elmokit.tasks.compare import compare
+    from elmokit.tasks.comparison import compare
     from elmokit.tasks.settings import Settings
     from elmokit.tasks.trials import Files
     from elmokit.text.files import write_text

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from elmokit.tasks.sister import Sister
+    from elmokit.tasks.task import Sister
 
 
 @click.command("predict", short_help="Use a task model on a text or a file.")

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from elmokit.tasks.compare import Comparison
+    from elmokit.tasks.comparison import Comparison
 
 BAR = 30
 """Characters of a bar that stands for all."""

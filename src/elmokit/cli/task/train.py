@@ -13,8 +13,8 @@ import click
 from elmokit.cli.task.options import TASKS, choices, given
 
 if TYPE_CHECKING:
-    from elmokit.tasks.fit import Progress
-    from elmokit.tasks.sister import Examples
+    from elmokit.tasks.fitting import Progress
+    from elmokit.tasks.task import Examples
     from elmokit.tasks.trained import Trained
 
 
@@ -65,7 +65,7 @@ def command(
     import torch
 
     from elmokit import tasks
-    from elmokit.tasks.fit import fit
+    from elmokit.tasks.fitting import fit
 
     torch.set_num_threads(threads)
     asked = given(sizes, **chosen)
@@ -92,7 +92,7 @@ def command(
 def _begun(place: Path, task: str, asked: dict[str, Any]) -> Any:
     """The settings that a run began with; others are refused later, by name."""
     from elmokit.errors import TrainingError
-    from elmokit.tasks.fit import PLAN, TRAINING
+    from elmokit.tasks.fitting import PLAN, TRAINING
     from elmokit.tasks.settings import Settings
 
     path = place / TRAINING / PLAN

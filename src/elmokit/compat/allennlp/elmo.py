@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def batch_to_ids(batch: Sequence[Sequence[str]], max_characters: int = 50) -> Tensor:
-    """Tokenised sentences to character ids (B, T, 50), 0 where there is no word.
+    """Tokenized sentences to character ids (B, T, 50), 0 where there is no word.
 
     `max_characters` is ours, for models whose words have another length.
     """

@@ -84,7 +84,7 @@ class ElmoEmbedder:
         forget_sentences: bool = False,
         use_sentence_keys: bool = False,
     ) -> None:
-        """A file of tokenised sentences, one a line, to an HDF5 file of a dataset each.
+        """A file of tokenized sentences, one a line, to an HDF5 file of a dataset each.
 
         The datasets are named by line number, or by the sentence with `use_sentence_keys`;
         `sentence_to_index` leads from a sentence to its number unless `forget_sentences`. The file

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
-from elmokit.probe.neighbours.nearest import unit_length
+from elmokit.probe.neighbors.nearest import unit_length
 
 DIGITS = 6
 

@@ -22,13 +22,13 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo, Layers
 from elmokit.errors import InputError
 from elmokit.probe.change.distances import DIGITS, Distances, dealt, distances, rounded
-from elmokit.probe.change.shown import MEASURES
+from elmokit.probe.change.render import MEASURES
 from elmokit.probe.change.targets import Sample, Target, check_targets, sample_uses
 from elmokit.probe.excerpt import line
-from elmokit.probe.measured import Json, measurement
-from elmokit.probe.neighbours.nearest import unit_length
+from elmokit.probe.neighbors.nearest import unit_length
 from elmokit.probe.plane import on_plane
 from elmokit.probe.ranks import spearman
+from elmokit.probe.results import Json, measurement
 from elmokit.probe.untrained import untrained
 
 USES, LEAST, PERMUTATIONS = 200, 5, 200
@@ -169,7 +169,7 @@ def changes(
 
 
 def _checked(elmo: Elmo, layer: Layers, by: str, uses: int, least: int, permutations: int) -> str:
-    from elmokit.probe.neighbours.indexing import layer_number
+    from elmokit.probe.neighbors.indexing import layer_number
 
     if elmo.state == "carry":
         raise InputError("state is 'carry'; uses are compared by their own sentences: 'settled'")

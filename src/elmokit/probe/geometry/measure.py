@@ -30,7 +30,7 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
 from elmokit.probe.layer_bars import NETWORKS
-from elmokit.probe.measured import Json, measurement
+from elmokit.probe.results import Json, measurement
 from elmokit.probe.untrained import untrained
 
 WORDS = 200_000

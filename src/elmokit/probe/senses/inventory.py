@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo
-from elmokit.probe.neighbours.nearest import unit_length
+from elmokit.probe.neighbors.nearest import unit_length
 from elmokit.probe.senses.uses import SenseText, Use
 from elmokit.probe.senses.wordnet import WordNet, lemma_and_part
 

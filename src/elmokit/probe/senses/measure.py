@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
-from elmokit.probe.measured import Json, measurement
 from elmokit.probe.paired import paired
+from elmokit.probe.results import Json, measurement
 from elmokit.probe.senses.inventory import SenseInventory, count_senses
-from elmokit.probe.senses.shown import (
+from elmokit.probe.senses.render import (
     ALL,
     FIRST,
     FREQUENT,

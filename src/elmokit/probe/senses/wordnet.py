@@ -198,7 +198,7 @@ def _keys_of_synsets(path: Path) -> dict[tuple[str, str], str]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers, but for the licence, which begins with spaces."""
+    """The lines of a file with their numbers, but for the license, which begins with spaces."""
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):

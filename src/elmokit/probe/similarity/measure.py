@@ -21,11 +21,11 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
 from elmokit.probe.layer_bars import NETWORKS
-from elmokit.probe.measured import Json, measurement
 from elmokit.probe.paired import BoolArray, paired
 from elmokit.probe.ranks import Array, area_under_curve, spearman, spearman_error
+from elmokit.probe.results import Json, measurement
 from elmokit.probe.similarity.pairs import Pair, Pairs, Use
-from elmokit.probe.similarity.shown import ALL
+from elmokit.probe.similarity.render import ALL
 from elmokit.probe.untrained import untrained
 
 DECIMALS = 6

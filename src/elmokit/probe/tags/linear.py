@@ -1,6 +1,6 @@
 """Multinomial logistic regression: what a single linear layer can read off frozen vectors.
 
-Features are standardised, the weights are learned by Adam whose rate falls to zero. The penalty on
+Features are standardized, the weights are learned by Adam whose rate falls to zero. The penalty on
 ‖W‖² is the one that does best on rows that were held out; then all rows are learned from. Fixed
 seeds: the same vectors give the same classifier. Knows nothing about words.
 
@@ -39,7 +39,7 @@ EPOCHS, BATCH, RATE = 8, 512, 1e-2
 FEWEST_STEPS, REACH = 300, 5.0
 """Few rows are read more often than `EPOCHS` times, and at a rate that lets a weight get so far."""
 RUN, CHOOSE_FROM = 100, 4
-"""Neighbours are alike, so rows are held out in runs of so many; the penalty is chosen from every
+"""Neighbors are alike, so rows are held out in runs of so many; the penalty is chosen from every
 fourth run, since it depends little on how many rows there are."""
 
 
@@ -120,7 +120,7 @@ def _learn(
     rate = max(RATE, 2 * REACH / steps)
     source = np.random.default_rng(seed)
 
-    def standardised() -> tuple[Tensor, Tensor]:
+    def standardized() -> tuple[Tensor, Tensor]:
         # ((x - mean) / scale) W + b, multiplied out: so the features stay as they are.
         scaled = weight / scale_D[:, None]
         return scaled, bias - mean_D @ scaled
@@ -131,7 +131,7 @@ def _learn(
         for start in range(0, len(rows_N), BATCH):
             here_B = shuffled_N[start : start + BATCH]
             x_BD = torch.cat([array.index_select(0, here_B) for array in arrays], 1)
-            scaled, shifted = standardised()
+            scaled, shifted = standardized()
             scores = torch.addmm(shifted, x_BD, scaled).view(-1, K)
             targets = targets_N[here_B].repeat_interleave(C)
             fit = torch.nn.functional.cross_entropy(scores, targets) * C
@@ -142,7 +142,7 @@ def _learn(
             adam.step()
             done += 1
     with torch.no_grad():
-        scaled, shifted = standardised()
+        scaled, shifted = standardized()
     return [
         Linear(scaled.view(D, C, K)[:, c].contiguous(), shifted.view(C, K)[c].clone(), penalty)
         for c, penalty in enumerate(penalties)

@@ -18,10 +18,10 @@ import numpy as np
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
-from elmokit.probe.measured import Json, layer_name, measurement
 from elmokit.probe.paired import BoolArray, paired
+from elmokit.probe.results import Json, layer_name, measurement
 from elmokit.probe.tags.data import Tagged
-from elmokit.probe.tags.shown import ALL, FREQUENT
+from elmokit.probe.tags.render import ALL, FREQUENT
 from elmokit.probe.untrained import untrained
 
 

@@ -13,7 +13,7 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from elmokit import figures
-from elmokit.probe.measured import Json, Picture, best, layer_name, measurement
+from elmokit.probe.results import Json, Picture, best, layer_name, measurement
 from elmokit.probe.tables import Table
 from elmokit.probe.tasks import seeds as over_seeds
 
@@ -111,9 +111,9 @@ def compare_layers(
         hear: who looks on.
     """
     wanted = [
-        Choice(LAST, "last layer only", settings.but(layers="last")),
+        Choice(LAST, "last layer only", settings.replace(layers="last")),
         *(
-            Choice(f"{l2:g}", f"all layers, λ={l2:g}", settings.but(layers="all", l2=l2))
+            Choice(f"{l2:g}", f"all layers, λ={l2:g}", settings.replace(layers="all", l2=l2))
             for l2 in dict.fromkeys(lambdas)
         ),
     ]
@@ -140,7 +140,9 @@ def compare_places(
         hear: who looks on.
     """
     names = {"both": "input and output"}
-    wanted = [Choice(place, names.get(place, place), settings.but(place=place)) for place in PLACES]
+    wanted = [
+        Choice(place, names.get(place, place), settings.replace(place=place)) for place in PLACES
+    ]
     return _compare("place", settings, wanted, files, runs, seeds, jobs, hear)
 
 

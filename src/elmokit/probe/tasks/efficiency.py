@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from elmokit import figures
 from elmokit.errors import InputError
-from elmokit.probe.measured import Json, Picture, measurement
+from elmokit.probe.results import Json, Picture, measurement
 from elmokit.probe.tables import Table
 from elmokit.probe.tasks import seeds as over_seeds
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SHARES = (0.001, 0.01, 0.1, 1.0)
 SYSTEMS = ("baseline", "elmo")
 NAMES = {"baseline": "baseline", "elmo": "with ELMo"}
-COLOURS = {"baseline": 2, "elmo": 0}
+COLORS = {"baseline": 2, "elmo": 0}
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def sample_efficiency(
 def _both(settings: Settings, share: float) -> tuple[Settings, Settings]:
     from elmokit.tasks.systems import without_elmo
 
-    with_elmo = settings.but(share=share)
+    with_elmo = settings.replace(share=share)
     return without_elmo(with_elmo), with_elmo
 
 
@@ -116,7 +116,7 @@ def _both(settings: Settings, share: float) -> tuple[Settings, Settings]:
 
 def readings(settings: Settings, examples: int) -> int:
     """How often an epoch reads a training set: a small one more than once."""
-    from elmokit.tasks.fit import batches_of
+    from elmokit.tasks.fitting import batches_of
 
     batches = batches_of([1] * examples, settings.chosen.schooling, seed=0, epoch=0)
     return sum(map(len, batches)) // examples
@@ -188,7 +188,7 @@ def pictures(found: Json) -> list[Picture]:
         figures.Line(
             NAMES[name],
             [(size["share"], size[name]["mean"]) for size in found["sizes"]],
-            COLOURS[name],
+            COLORS[name],
             spread=[
                 (
                     size[name]["mean"] - size[name]["spread"],
@@ -325,7 +325,7 @@ def _epochs_picture(found: Json) -> str:
             figures.Line(
                 NAMES[name],
                 list(enumerate(curve, start=1)),
-                COLOURS[name],
+                COLORS[name],
                 spread=[(min(each), max(each)) for each in zip(*seeds, strict=True)]
                 if len(seeds) == len(last[name]["curves"]) > 1
                 else (),

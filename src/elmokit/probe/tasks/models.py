@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.errors import FormatError, InputError
-from elmokit.tasks.fit import LOG, PLAN, TRAINING
+from elmokit.tasks.fitting import LOG, PLAN, TRAINING
 from elmokit.tasks.settings import Settings
 from elmokit.tasks.systems import system_of, usual
 from elmokit.tasks.trained import MODEL, TASK, read_about
 from elmokit.tasks.trials import OUTCOME
 
 Learned = dict[str, dict[str, Any]]
-"""By place: the layers' shares (softmax-normalised s_j) and γ."""
+"""By place: the layers' shares (softmax-normalized s_j) and γ."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def task_models(directories: Sequence[str | Path]) -> tuple[list[TaskModel], Cou
         if reason := _without(settings):
             skipped[reason] += 1
             continue
-        common = usual(settings).but(seed=0).determined()
+        common = usual(settings).replace(seed=0).determined()
         try:
             weights = _checked(about["weights"])
             model = TaskModel(

@@ -13,10 +13,10 @@ from typing import Any
 
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
-from elmokit.probe import measured
-from elmokit.probe.measured import Json
+from elmokit.probe import results
+from elmokit.probe.results import Json
 from elmokit.probe.tasks.seeds import spread
-from elmokit.tasks.compare import mean_weights
+from elmokit.tasks.comparison import mean_weights
 from elmokit.tasks.settings import Settings
 from elmokit.tasks.systems import system_of, trial_of, usual
 from elmokit.tasks.trials import Files, Hear, Outcome, run_trials
@@ -44,7 +44,7 @@ def run_systems(
     if not seeds:
         raise InputError("no seed was given; expected at least one")
     # Seed by seed, so that what was interrupted has whole comparisons.
-    trials = [trial_of(system.but(seed=seed)) for seed in seeds for system in systems]
+    trials = [trial_of(system.replace(seed=seed)) for seed in seeds for system in systems]
     outcomes = run_trials(trials, files, runs, jobs=jobs, hear=hear)
     return [outcomes[k :: len(systems)] for k in range(len(systems))]
 
@@ -63,7 +63,7 @@ def signature(
 ) -> Json:
     """What determines the numbers; `settings` are those that the systems differ from."""
     paths: dict[str, Any] = {k: path for k, path in asdict(files).items() if path is not None}
-    return measured.signature(
+    return results.signature(
         Elmo.load(settings.elmo),
         paths,
         settings=usual(settings).determined(),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import elmokit
 from elmokit import figures
 from elmokit.errors import InputError
-from elmokit.figures.shares import COLOURS
-from elmokit.probe.measured import Json, Picture, best, layer_name, measurement
+from elmokit.figures.shares import COLORS
+from elmokit.probe.results import Json, Picture, best, layer_name, measurement
 from elmokit.probe.tables import Table
 from elmokit.probe.tasks.seeds import spread
 
@@ -185,7 +185,7 @@ def pictures(found: Json) -> list[Picture]:
                         (epoch, weights[place["place"]][j])
                         for epoch, weights in enumerate(_from_even(system, place), start=0)
                     ],
-                    COLOURS[j % len(COLOURS)],
+                    COLORS[j % len(COLORS)],
                 )
                 for j in range(len(place["shares"]))
             ],

@@ -18,7 +18,7 @@ from elmokit.tasks.coref.data import (
 )
 from elmokit.tasks.coref.metric import SCORE, score
 from elmokit.tasks.coref.model import Model, Sizes
-from elmokit.tasks.sister import Place, Preset, Schooling
+from elmokit.tasks.task import Place, Preset, Schooling
 
 PAPER = "Lee et al. 2017, End-to-end Neural Coreference Resolution"
 PLACE: Place = "input"

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TextIO
 from rich.text import Text
 
 from elmokit.errors import FormatError, InputError
-from elmokit.tasks.sister import Examples
+from elmokit.tasks.task import Examples
 from elmokit.text.sentences import split_sentences
 from elmokit.text.tokenize import words
 
@@ -322,7 +322,7 @@ def record(example: Example, prediction: Clusters) -> dict[str, Any]:
     }
 
 
-_COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan")
+_COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan")
 
 
 def show(example: Example, prediction: Clusters) -> Text:
@@ -353,5 +353,5 @@ def show(example: Example, prediction: Clusters) -> Text:
 
 
 def _style(inside: list[int]) -> str:
-    """The colour of the innermost cluster."""
-    return f"bold {_COLOURS[inside[-1] % len(_COLOURS)]}" if inside else ""
+    """The color of the innermost cluster."""
+    return f"bold {_COLORS[inside[-1] % len(_COLORS)]}" if inside else ""

@@ -29,7 +29,7 @@ from torch.nn import functional
 from elmokit.tasks.characters import Characters
 from elmokit.tasks.coref.data import Clusters, Example, Mention
 from elmokit.tasks.recurrent import BiLSTM, LockedDropout
-from elmokit.tasks.words import Words, in_rows
+from elmokit.tasks.word_embedding import Words, in_rows
 
 BUCKETS = (1, 2, 3, 4, 5, 8, 16, 32, 64)
 """Distances in kept spans; each bucket goes up to the next."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.tasks.chunks import Span, is_tag, spans, tags
 from elmokit.tasks.columns import Row, blocks
-from elmokit.tasks.sister import Examples
+from elmokit.tasks.task import Examples
 from elmokit.text import tokenize
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ Prediction = tuple[str, ...]
 """A tag a word, IOB2."""
 
 DOCUMENT = "-DOCSTART-"
-_COLOURS = {"PER": "cyan", "ORG": "magenta", "LOC": "green", "MISC": "yellow"}
-_OTHER_COLOURS = ("blue", "red", "bright_cyan", "bright_magenta", "bright_green", "bright_yellow")
+_COLORS = {"PER": "cyan", "ORG": "magenta", "LOC": "green", "MISC": "yellow"}
+_OTHER_COLORS = ("blue", "red", "bright_cyan", "bright_magenta", "bright_green", "bright_yellow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def record(example: Example, prediction: Prediction) -> dict[str, Any]:
 
 
 def show(example: Example, prediction: Prediction) -> Text:
-    """The sentence with its entities coloured, each with its type."""
+    """The sentence with its entities colored, each with its type."""
     from rich.text import Text
 
     text = Text()
@@ -140,17 +140,17 @@ def show(example: Example, prediction: Prediction) -> Text:
         if text:
             text.append(" ")
         if span.type:
-            text.append(f"[{words}", f"bold {colour(span.type)}")
-            text.append(f" {span.type}]", colour(span.type))
+            text.append(f"[{words}", f"bold {color(span.type)}")
+            text.append(f" {span.type}]", color(span.type))
         else:
             text.append(words)
         place = span.end
     return text
 
 
-def colour(type_: str) -> str:
-    """The same colour for a type everywhere and always."""
-    return _COLOURS.get(type_) or _OTHER_COLOURS[zlib.crc32(type_.encode()) % len(_OTHER_COLOURS)]
+def color(type_: str) -> str:
+    """The same color for a type everywhere and always."""
+    return _COLORS.get(type_) or _OTHER_COLORS[zlib.crc32(type_.encode()) % len(_OTHER_COLORS)]
 
 
 def labels(example: Example) -> Iterable[str]:

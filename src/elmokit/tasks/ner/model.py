@@ -22,8 +22,8 @@ from elmokit.tasks.chunks import alphabet, may_follow, spans, tags
 from elmokit.tasks.crf import CRF
 from elmokit.tasks.ner.data import Example, Prediction
 from elmokit.tasks.recurrent import BiLSTM, LockedDropout
-from elmokit.tasks.sister import Place, Preset, Schooling
-from elmokit.tasks.words import Words
+from elmokit.tasks.task import Place, Preset, Schooling
+from elmokit.tasks.word_embedding import Words
 
 PAPER = "BiLSTM-CRF with a character CNN (Lample et al. 2016, Peters et al. 2017)"
 PLACE: Place = "input"

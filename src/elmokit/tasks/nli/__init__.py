@@ -14,7 +14,7 @@ from elmokit.tasks.nli.data import (
 )
 from elmokit.tasks.nli.metric import SCORE, score
 from elmokit.tasks.nli.model import Model, Sizes
-from elmokit.tasks.sister import Place, Preset, Schooling
+from elmokit.tasks.task import Place, Preset, Schooling
 
 PAPER = "ESIM (Chen et al. 2017, arXiv:1609.06038)"
 PLACE: Place = "both"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from elmokit.errors import FormatError, InputError
 from elmokit.tasks.lines import placed
-from elmokit.tasks.sister import Examples
+from elmokit.tasks.task import Examples
 from elmokit.text.tokenize import words
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def read(path: Path) -> Examples[Example]:
             )
         )
     if not items:
-        left_out = f" ({skipped.total()} are labelled {NO_CONSENSUS!r})" if skipped else ""
+        left_out = f" ({skipped.total()} are labeled {NO_CONSENSUS!r})" if skipped else ""
         raise FormatError(
             f"{path}: no pair of sentences{left_out}; expected a JSON object a line with "
             "gold_label, sentence1 and sentence2"
@@ -146,7 +146,7 @@ def facts(examples: Sequence[Example]) -> dict[str, Any]:
     found = sorted({answer(example) for example in examples})
     if len(found) < 2:
         raise FormatError(
-            f"{_file(examples)}every pair is labelled {found[0]!r}; expected two labels or more"
+            f"{_file(examples)}every pair is labeled {found[0]!r}; expected two labels or more"
         )
     return {"labels": found}
 
@@ -185,7 +185,7 @@ def show(example: Example, prediction: Prediction) -> Text:
     """The pair, and under it a bar for each label."""
     from rich.text import Text
 
-    from elmokit.tasks.bars import bars
+    from elmokit.tasks.probability_bars import bars
 
     text = Text()
     text.append("premise     ", style="dim").append(" ".join(example.premise) + "\n")

@@ -25,7 +25,7 @@ from elmokit.tasks.nli.data import Example, Prediction, answer
 from elmokit.tasks.recurrent import BiLSTM
 
 if TYPE_CHECKING:
-    from elmokit.tasks.words import Words
+    from elmokit.tasks.word_embedding import Words
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from elmokit.errors import FormatError, InputError
-from elmokit.tasks.sister import Examples
+from elmokit.tasks.task import Examples
 from elmokit.text.sentences import split_sentences
 from elmokit.text.tokenize import tokenize, words
 

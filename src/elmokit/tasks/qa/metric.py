@@ -45,16 +45,16 @@ def best(measure: Callable[[str, str], float], answer: str, golds: Sequence[str]
 
 def exact_match(answer: str, gold: str) -> float:
     """1 if nothing but case, punctuation, articles and white space differs, else 0."""
-    return float(normalise(answer) == normalise(gold))
+    return float(normalize(answer) == normalize(gold))
 
 
 def f1(answer: str, gold: str) -> float:
     """The harmonic mean of precision and recall over words, each as often as it occurs.
 
-    Two answers that are empty after normalisation are an exact match and still have F1 0: the
+    Two answers that are empty after normalization are an exact match and still have F1 0: the
     rule is odd, but it is the official one.
     """
-    given, wanted = normalise(answer).split(), normalise(gold).split()
+    given, wanted = normalize(answer).split(), normalize(gold).split()
     common = (Counter(given) & Counter(wanted)).total()
     if not common:
         return 0.0
@@ -62,7 +62,7 @@ def f1(answer: str, gold: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def normalise(text: str) -> str:
+def normalize(text: str) -> str:
     """What is compared of an answer."""
     # In this order: lower-casing first, so that "The" is an article; punctuation before articles,
     # so that "the-" is one too.

@@ -33,8 +33,8 @@ from elmokit.tasks.characters import Characters
 from elmokit.tasks.qa.answers import Answer, Prediction
 from elmokit.tasks.qa.data import Example, Passage
 from elmokit.tasks.recurrent import LockedDropout, LongBiLSTM
-from elmokit.tasks.sister import Place, Preset, Schooling
-from elmokit.tasks.words import Words, in_rows
+from elmokit.tasks.task import Place, Preset, Schooling
+from elmokit.tasks.word_embedding import Words, in_rows
 
 PAPER = "BiDAF with self-attention (Clark & Gardner 2017)"
 PLACE: Place = "both"
@@ -78,7 +78,7 @@ PRESETS = {
     ),
     "paper": Preset(
         sizes=Sizes(hidden=90, filters=100, dropout=0.2),
-        schooling=Schooling(epochs=24, batch=45, rate=1.0, patience=5, optimiser="adadelta"),
+        schooling=Schooling(epochs=24, batch=45, rate=1.0, patience=5, optimizer="adadelta"),
         dropout=0.5,
     ),
 }

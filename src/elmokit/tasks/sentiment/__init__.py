@@ -15,7 +15,7 @@ from elmokit.tasks.sentiment.data import (
 )
 from elmokit.tasks.sentiment.metric import SCORE, score
 from elmokit.tasks.sentiment.model import Model, Sizes
-from elmokit.tasks.sister import Place, Preset, Schooling
+from elmokit.tasks.task import Place, Preset, Schooling
 
 PAPER = "biattentive classification network (McCann et al. 2017, arXiv:1708.00107)"
 PLACE: Place = "both"

@@ -19,7 +19,7 @@ from elmokit.errors import FormatError, InputError
 from elmokit.tasks.lines import placed
 from elmokit.tasks.sentiment import trees
 from elmokit.tasks.sentiment.trees import Phrase
-from elmokit.tasks.sister import Examples
+from elmokit.tasks.task import Examples
 from elmokit.text.tokenize import words as tokens
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Example:
     """0 is the worst, classes - 1 the best."""
     classes: int = 5
     phrases: tuple[Phrase, ...] = field(default=(), compare=False)
-    """The labelled phrases inside, always of five classes; for training."""
+    """The labeled phrases inside, always of five classes; for training."""
     where: str = field(default="", compare=False)
 
     @property
@@ -189,7 +189,7 @@ def show(example: Example, prediction: Prediction) -> Text:
     """The sentence, and under it a bar for each label."""
     from rich.text import Text
 
-    from elmokit.tasks.bars import bars
+    from elmokit.tasks.probability_bars import bars
 
     classes = len(prediction.probabilities)
     text = Text(" ".join(example.words) + "\n")

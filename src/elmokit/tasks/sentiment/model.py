@@ -3,7 +3,7 @@
 McCann, Bradbury, Xiong & Socher 2017, "Learned in Translation: Contextualized Word Vectors",
 section 5. With one sentence to classify it is given twice, so the biattention has one side. ELMo
 is where Peters et al. 2018 put it (appendix, sentiment): at the input, and at the output of the
-upper biLSTM, the integrator, before the pooling. The last layers are McCann's (batch-normalised
+upper biLSTM, the integrator, before the pooling. The last layers are McCann's (batch-normalized
 maxout) if `maxout` says so, or those that Peters et al. found better: two ReLU layers with
 dropout.
 
@@ -27,7 +27,7 @@ from elmokit.tasks.recurrent import BiLSTM
 from elmokit.tasks.sentiment.data import Example, Prediction, answer
 
 if TYPE_CHECKING:
-    from elmokit.tasks.words import Words
+    from elmokit.tasks.word_embedding import Words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ def _classifier(size: int, hidden: int, sizes: Sizes) -> torch.nn.Module:
 
 
 class Maxout(torch.nn.Module):
-    """Units that are the largest of several linear functions, of batch-normalised input."""
+    """Units that are the largest of several linear functions, of batch-normalized input."""
 
     def __init__(self, size: int, units: int, pieces: int) -> None:
         """`pieces` linear functions for each of the `units`."""

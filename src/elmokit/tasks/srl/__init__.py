@@ -1,4 +1,4 @@
-"""Semantic role labelling: who did what to whom, when and where, for each predicate."""
+"""Semantic role labeling: who did what to whom, when and where, for each predicate."""
 
 from elmokit.tasks.srl.data import (
     ARGUMENTS,

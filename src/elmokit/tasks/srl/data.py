@@ -29,7 +29,7 @@ from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.tasks.chunks import Span, is_tag, spans, tags
 from elmokit.tasks.columns import Row, blocks
 from elmokit.tasks.lines import placed
-from elmokit.tasks.sister import Examples
+from elmokit.tasks.task import Examples
 from elmokit.text.tokenize import tokenize
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ _FIXED = 11
 """Columns of CoNLL-2012 before those of the predicates."""
 _CELL = re.compile(r"((?:\([^()*]+)*)\*(\)*)")
 _MARKED = re.compile(r"\[(\w[^\[\]]*)\]")
-_COLOURS = {"ARG0": "cyan", "ARG1": "green", "ARG2": "magenta", "ARG3": "blue", "ARG4": "red"}
-_OTHER_COLOURS = ("yellow", "bright_yellow", "bright_red", "bright_blue", "bright_magenta")
+_COLORS = {"ARG0": "cyan", "ARG1": "green", "ARG2": "magenta", "ARG3": "blue", "ARG4": "red"}
+_OTHER_COLORS = ("yellow", "bright_yellow", "bright_red", "bright_blue", "bright_magenta")
 
 
 class Frame(NamedTuple):
@@ -272,7 +272,7 @@ def record(example: Example, prediction: Prediction) -> dict[str, Any]:
 
 
 def show(example: Example, prediction: Prediction) -> Text:
-    """A line a predicate: the sentence with the roles coloured, each with its name."""
+    """A line a predicate: the sentence with the roles colored, each with its name."""
     from rich.text import Text
 
     if not prediction:
@@ -297,16 +297,16 @@ def _line(words: tuple[str, ...], frame: Frame) -> Text:
         elif span.type == VERB:
             line.append(f"[{text}]", "bold reverse")
         else:
-            line.append(f"[{span.type} ", _colour(span.type))
-            line.append(f"{text}]", f"bold {_colour(span.type)}")
+            line.append(f"[{span.type} ", _color(span.type))
+            line.append(f"{text}]", f"bold {_color(span.type)}")
         place = span.end
     return line
 
 
-def _colour(role: str) -> str:
-    """A role, its reference and its continuation have one colour, everywhere and always."""
+def _color(role: str) -> str:
+    """A role, its reference and its continuation have one color, everywhere and always."""
     role = re.sub(r"^[CR]-", "", role)
-    return _COLOURS.get(role) or _OTHER_COLOURS[zlib.crc32(role.encode()) % len(_OTHER_COLOURS)]
+    return _COLORS.get(role) or _OTHER_COLORS[zlib.crc32(role.encode()) % len(_OTHER_COLORS)]
 
 
 # -- what a training set teaches -------------------------------------------------------------------

