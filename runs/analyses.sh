@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# All analyses of the built-in model, for docs/analyses.md: runs/analyses.sh DATA_DIR WORK_DIR
+# Run all analyses of the built-in model for docs/analyses.md: runs/analyses.sh DATA_DIR WORK_DIR
 #
-# DATA_DIR has the data sets named below, as directories or as .tar.xz, texts plain or as .txt.xz
-# (runs/README.md); WordNet 3.0 is where WNSEARCHDIR says, or Debian's wordnet-base and
-# wordnet-sense-index are installed. What is in WORK_DIR already is not made again: the same command
-# goes on where it was stopped. Measurements end in WORK_DIR/measured, to be copied (*.json) into
-# src/elmokit/builtin/measured; the page in WORK_DIR/analyses.md and WORK_DIR/analyses/, to be copied
-# into docs; the report of the model in WORK_DIR/report.html. TASKS="ner nli" for some of the tasks only;
-# RUN=DIR is the directory of the model's training, for its curve.
+# DATA_DIR contains the data sets named below, as directories or .tar.xz files, and texts as .txt or
+# .txt.xz (see runs/README.md). WordNet 3.0 must be in the directory WNSEARCHDIR, or installed as
+# Debian's wordnet-base and wordnet-sense-index. Steps whose results are in WORK_DIR already are
+# skipped, so the same command continues where it was stopped.
+#
+# Results: measurements in WORK_DIR/measured (copy *.json to src/elmokit/builtin/measured), the page in
+# WORK_DIR/analyses.md and WORK_DIR/analyses/ (copy to docs), the report in WORK_DIR/report.html.
+#
+# Environment: TASKS="ner nli" analyzes only these tasks; RUN=DIR is the directory of the model's
+# training run, for its curve.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 usage="usage: runs/analyses.sh DATA_DIR WORK_DIR"
@@ -18,7 +21,7 @@ elmo=("$python" -m elmokit)
 out="$work/measured"
 mkdir -p "$work/data" "$out"
 
-set_of() { # The directory of a data set, unpacked if it has to be.
+set_of() { # Print the directory of a data set, after unpacking it if necessary.
     if [ -d "$data/$1" ]; then
         echo "$data/$1"
     else
@@ -26,17 +29,17 @@ set_of() { # The directory of a data set, unpacked if it has to be.
         echo "$work/data/$1"
     fi
 }
-text() { # The file of a text, plain or compressed.
+text() { # Print the path of a text, plain or compressed.
     if [ -e "$data/$1.txt" ]; then echo "$data/$1.txt"; else echo "$data/$1.txt.xz"; fi
 }
-once() { # Run a command unless its measurement is there.
+once() { # Run a command unless its measurement exists.
     local name=$1
     shift
     echo "== $name"
     [ -e "$out/$name.json" ] || "${elmo[@]}" "$@" --out "$out" </dev/null
 }
 
-# 1. What each layer knows.
+# 1. Probe what each layer knows.
 pos=$(set_of pos-ewt)
 semcor=$(set_of wsd-semcor)
 once pos probe pos --train "$pos/train.tsv" --test "$pos/dev.tsv" --test "$pos/test.tsv"
@@ -47,7 +50,7 @@ fi
 once similarity probe similarity --pairs "$work/pairs.txt" --gold "$work/gold.txt"
 once geometry probe geometry --corpus "$(text lm-en-test)"
 
-# 2. Words in context.
+# 2. Compare uses of words in context.
 once neighbors-play neighbors play --corpus "$(text lm-en-train)" --words 1000000 \
     --in "Chico Ruiz made a spectacular play on Alusik's grounder ." \
     --in "Olivia De Havilland signed to do a Broadway play for Garson ."
@@ -55,8 +58,8 @@ once change change cell culture expression plate mouse current model host \
     water three because between found large known often \
     --then "$(text lm-en-test)" --now "$(text lm-biomed-test)"
 
-# 3. What of ELMo helps a task. Runs are shared by the analyses of a task and, in the same WORK_DIR,
-#    by runs/tasks.sh, which also trains the tasks that have no analysis of their own.
+# 3. Analyze what tasks use of ELMo. The analyses of a task share its training runs, also with
+#    runs/tasks.sh in the same WORK_DIR, which trains the tasks without an analysis of their own.
 analysis() { # analysis KIND TASK RUNS DATA END MORE…
     local kind=$1 task=$2 runs=$3 files end=$5
     files=$(set_of "$4")
@@ -76,12 +79,12 @@ analysis efficiency srl srl10 srl-ewt .jsonl --seeds 1 --epochs 10
 analysis efficiency ner ner ner-conll2003 .conll --seeds 2
 analysis efficiency nli sick nli-sick .jsonl --seeds 2 --share 0.01 --share 0.1 --share 1
 models=()
-for place in "$work"/{squad,sick,srl,coref,ner,sst5}/elmo-[0-9]; do
-    [ -e "$place/task.json" ] && models+=("$place")
+for model in "$work"/{squad,sick,srl,coref,ner,sst5}/elmo-[0-9]; do
+    [ -e "$model/task.json" ] && models+=("$model")
 done
 once weights analyze weights "${models[@]}"
 
-# 4. The curve of its training, the page, and the report.
+# 4. Store the training curve, and write the page and the report.
 if [ -n "${RUN:-}" ] && [ ! -e "$out/training.json" ]; then
     "$python" "$here/analyses/training.py" builtin --run "$RUN" --out "$out"
 fi

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What ELMo brings to each of the six tasks, with the built-in model: runs/tasks.sh DATA_DIR WORK_DIR
+# Compares the six tasks without and with ELMo (built-in model): runs/tasks.sh DATA_DIR WORK_DIR
 #
-# DATA_DIR has the data sets named below, as directories or as .tar.xz (runs/README.md). Runs are
-# kept in WORK_DIR: the same command goes on where it was stopped. The tables and the picture of
-# docs/tasks.md end in WORK_DIR. SEEDS=1 for a quick look.
+# DATA_DIR has the datasets named below, as directories or as .tar.xz (runs/README.md). Runs are
+# stored in WORK_DIR, where the same command continues an interrupted one. The tables and the figure
+# of docs/tasks.md are written to WORK_DIR. Set SEEDS=1 for a quick look.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 usage="usage: runs/tasks.sh DATA_DIR WORK_DIR"
@@ -13,7 +13,7 @@ python=${PYTHON:-python}
 seeds=${SEEDS:-2}
 mkdir -p "$work/data"
 
-# name, task, data set, end of its files' names, seeds, shares of the training set
+# name, task, dataset, extension of its files, seeds, shares of the training set
 comparisons="
 squad      qa         qa-squad        .json   1       1
 sick       nli        nli-sick        .jsonl  $seeds  1,0.1
@@ -23,19 +23,20 @@ ner        ner        ner-conll2003   .conll  $seeds  1,0.1
 sst5       sentiment  sentiment-sst5  .txt    $seeds  1
 "
 
-while read -r name task set end runs shares; do
+while read -r name task dataset extension runs shares; do
     [ -n "$name" ] || continue
-    found="$data/$set"
-    if [ ! -d "$found" ]; then
-        found="$work/data/$set"
-        [ -d "$found" ] || tar -xJf "$data/$set.tar.xz" -C "$work/data"
+    directory="$data/$dataset"
+    if [ ! -d "$directory" ]; then
+        directory="$work/data/$dataset"
+        [ -d "$directory" ] || tar -xJf "$data/$dataset.tar.xz" -C "$work/data"
     fi
-    [ "$end" = - ] && end=""
-    parts=()
-    for share in ${shares//,/ }; do parts+=(--share "$share"); done
+    [ "$extension" = - ] && extension=""
+    options=()
+    for share in ${shares//,/ }; do options+=(--share "$share"); done
     echo "== $name"
-    "$python" -m elmokit task compare "$task" --seeds "$runs" --out "$work/$name" "${parts[@]}" \
-        --train "$found/train$end" --dev "$found/dev$end" --test "$found/test$end" </dev/null
+    "$python" -m elmokit task compare "$task" --seeds "$runs" --out "$work/$name" "${options[@]}" \
+        --train "$directory/train$extension" --dev "$directory/dev$extension" \
+        --test "$directory/test$extension" </dev/null
 done <<<"$comparisons"
 
 "$python" "$here/tasks/page.py" "$work" --out "$work/tables.md" --picture "$work/tasks.svg"

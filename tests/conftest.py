@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
+# The workers of pytest-xdist share the cores; small networks gain nothing from more threads.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN
+from elmokit.bilm.config import BiLMConfig, CharCNNConfig, LSTMConfig
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.random import random_bilm
 from elmokit.elmo import Elmo
@@ -31,10 +36,10 @@ def small_config(**changes: object) -> BiLMConfig:
     }
     lstm: dict[str, object] = {"cells": 11, "width": 6}
     for name, value in changes.items():
-        (cnn if name in CharCNN.__dataclass_fields__ and name != "projection" else lstm)[name] = (
-            value
-        )
-    return BiLMConfig(char_cnn=CharCNN(**cnn), lstm=LSTM(**lstm))  # type: ignore[arg-type]
+        (cnn if name in CharCNNConfig.__dataclass_fields__ and name != "projection" else lstm)[
+            name
+        ] = value
+    return BiLMConfig(char_cnn=CharCNNConfig(**cnn), lstm=LSTMConfig(**lstm))  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,7 @@ import elmokit
 from elmokit import Elmo
 from elmokit.lm import perplexity, substitutes
 from elmokit.probe import results
-from elmokit.probe.report_page import page
-from elmokit.probe.senses.separation import read_senses, senses_apart
+from elmokit.probe.report_page import render_page
 
 DIRECTORY = Path(elmokit.__file__).parent / "builtin"
 MOST_BYTES = 25_000_000
@@ -34,13 +34,13 @@ def test_it_is_in_the_package(elmo: Elmo) -> None:
 
 
 def test_what_was_measured_of_it_is_with_it(elmo: Elmo) -> None:
-    found = results.collect(elmo.bilm.fingerprint, [DIRECTORY / "measured"])
+    found = results.find_measurements(elmo.bilm.fingerprint, [DIRECTORY / "measured"])
     assert len(found) == len(list((DIRECTORY / "measured").glob("*.json"))), "all of this model"
     assert {one["kind"] for one in found} == set(results.KINDS)
     for one in found:
-        assert all(table.rows for table in results.tables(one))
-        assert all(picture.svg.startswith("<svg") for picture in results.pictures(one))
-    whole = page("x", [], None, found)
+        assert all(table.rows for table in results.render_tables(one))
+        assert all(picture.svg.startswith("<svg") for picture in results.render_figures(one))
+    whole = render_page("x", [], None, found)
     titles = re.findall(r"<h3>(.*?)</h3>", whole)
     assert len(set(titles)) == len(titles) == len(found), "each has a heading of its own"
     assert "Every kind of measurement is here" in whole
@@ -73,9 +73,11 @@ def test_it_expects_fitting_words(elmo: Elmo) -> None:
     assert places[6].forward.best[0][0] == "States"
 
 
-def test_the_senses_of_bank_are_apart(elmo: Elmo) -> None:
+def test_the_senses_of_bank_are_separated(elmo: Elmo, monkeypatch: pytest.MonkeyPatch) -> None:
     """The nearest other use has the same sense: 61 % in an untrained network."""
-    uses = read_senses(REPOSITORY / "runs" / "builtin" / "senses" / "bank.tsv")
-    layers = senses_apart(elmo, "bank", uses)
+    monkeypatch.syspath_prepend(str(REPOSITORY / "runs" / "builtin"))
+    separation = import_module("separation")
+    uses = separation.read_senses(REPOSITORY / "runs" / "builtin" / "senses" / "bank.tsv")
+    layers = separation.sense_separation(elmo, "bank", uses)
     assert max(layer.accuracy for layer in layers) >= 0.8
     assert layers[-1].within > layers[-1].between + 0.05

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import multiprocessing
+import os
+import pickle
+import shutil
+import threading
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +23,7 @@ from elmokit.bilm.mix import Mix
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo
-from elmokit.errors import ElmoError, InputError, InputTypeError, ModelNotFound
+from elmokit.errors import ElmoError, InputError, InputTypeError, ModelNotFound, WeightsError
 
 ELMO = Elmo(random_bilm(small_config()))
 
@@ -90,7 +97,7 @@ def test_encode(elmo: Elmo) -> None:
     assert elmo.encode([]).shape == (0, 12)
     with pytest.raises(InputError, match="pooling is 'sum'"):
         elmo.encode(texts, pooling="sum")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="one vector a sentence"):
+    with pytest.raises(InputError, match="one vector per sentence"):
         elmo.encode(texts, layers="all")
 
 
@@ -173,7 +180,7 @@ def test_settling_on_another_text(bilm: BiLM, tmp_path: Path) -> None:
     assert not same(default, own)
     elmo.save(tmp_path / "model")
     assert same(Elmo.load(tmp_path / "model").embed("M K V"), own)
-    with pytest.raises(InputError, match="at least one sentence"):
+    with pytest.raises(InputError, match="at least one word"):
         elmo.settle([""])
 
 
@@ -347,11 +354,176 @@ def test_a_token_cache_of_another_model_is_refused(elmo: Elmo, tmp_path: Path) -
 def test_pushing_saves_a_whole_model(elmo: Elmo, monkeypatch: pytest.MonkeyPatch) -> None:
     pushed: dict[str, object] = {}
 
-    def push(files: list[Path], repo_id: str, **how: object) -> str:
-        pushed.update(names={file.name for file in files}, repo=repo_id, **how)
+    def push(files: list[Path], repo_id: str, **options: object) -> str:
+        pushed.update(names={file.name for file in files}, repo=repo_id, **options)
         return "address"
 
     monkeypatch.setattr("elmokit.fetch.push_to_hub", push)
     assert elmo.push_to_hub("me/model", private=True) == "address"
     assert pushed["repo"] == "me/model" and pushed["private"] is True
     assert {"manifest.json", "settled.safetensors"} <= pushed["names"]  # type: ignore[operator]
+
+
+# -- running text ----------------------------------------------------------------------------------
+
+
+@given(st.text(st.characters(codec=None), max_size=200))
+def test_words_of_a_text_are_where_they_say(text: str) -> None:
+    sentences = ELMO.embed_text(text)
+    for sentence in sentences:
+        assert text[sentence.start : sentence.end] == sentence.text
+        assert sentence.words
+        for word in sentence.words:
+            assert text[word.start : word.end] == word.text
+            assert sentence.start <= word.start <= word.end <= sentence.end
+        words = [word.text for word in sentence.words]
+        assert words == ELMO.tokenize(sentence.text)
+        assert equal(sentence.vectors, ELMO.embed([words])[0])
+    starts = [word.start for sentence in sentences for word in sentence.words]
+    assert starts == sorted(starts)
+
+
+def test_a_text_has_sentences(elmo: Elmo) -> None:
+    text = "Mr. Smith left.\n\n  (He didn't stay.)  "
+    first, second = elmo.embed_text(text, layers="all")
+    assert (first.text, first.start, first.end) == ("Mr. Smith left.", 0, 15)
+    assert [word.text for word in second.words] == ["(", "He", "did", "n't", "stay", ".", ")"]
+    assert second.vectors.shape == (3, 7, 12)
+    assert elmo.embed_text("") == [] and elmo.embed_text(" \n\u200b ") == []
+    with pytest.raises(InputTypeError, match="embed_text takes a string; found list"):
+        elmo.embed_text(["a"])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="layers is 9"):
+        elmo.embed_text("", layers=9)
+
+
+def test_a_text_is_carried_from_sentence_to_sentence(bilm: BiLM) -> None:
+    text, stream = Elmo(bilm, state="carry"), Elmo(bilm, state="carry")
+    sentences = text.embed_text("She left. He stayed.")
+    for sentence, vectors in zip(
+        sentences, stream.stream(["She left .", "He stayed ."]), strict=True
+    ):
+        assert equal(sentence.vectors, vectors)
+
+
+# -- copies, pickles and other processes -----------------------------------------------------------
+
+
+def embed(elmo: Elmo) -> FloatArray:
+    return elmo.embed("one two three", layers="all")
+
+
+def pickled(elmo: Elmo) -> Elmo:
+    return pickle.loads(pickle.dumps(elmo))
+
+
+def cloudpickled(elmo: Elmo) -> Elmo:
+    return pickle.loads(pytest.importorskip("cloudpickle").dumps(elmo))
+
+
+COPIES = [pickled, cloudpickled, copy.copy, copy.deepcopy]
+
+
+@pytest.mark.parametrize("make", COPIES)
+@pytest.mark.parametrize("options", [{}, {"state": "zero", "threads": 1}, {"state": "carry"}])
+def test_a_copy_gives_the_same_bits(bilm: BiLM, options: dict, make) -> None:
+    elmo = Elmo(replace(bilm, mix=Mix((0.0, 9.0, 0.0), gamma=2.0)), **options)
+    elmo.embed(["a b", "c d e"])
+    elmo.settle(["M A L", "K"])
+    twin = make(elmo)
+    assert (twin.state, twin.dtype, twin.threads, twin.mix) == (
+        elmo.state,
+        elmo.dtype,
+        elmo.threads,
+        elmo.mix,
+    )
+    for name in ("settled", "carried"):
+        ours, theirs = getattr(elmo, name), getattr(twin, name)
+        assert (ours.hidden == theirs.hidden).all() and (ours.cell == theirs.cell).all()
+    expected = elmo.embed(["one two", "three"])
+    for a, b in zip(twin.embed(["one two", "three"]), expected, strict=True):
+        assert np.array_equal(a, b)
+    twin.reset()
+    twin.settle(["another text"])
+    if elmo.state == "carry":
+        assert elmo.carried.rows == 2, "the original is left alone"
+
+
+def test_pickles_of_a_model_are_the_same_bytes(bilm: BiLM, tmp_path: Path) -> None:
+    Elmo(bilm).save(tmp_path / "model")
+    for elmo in (Elmo(bilm), Elmo(bilm, state="zero"), Elmo.load(tmp_path / "model")):
+        first = pickle.dumps(elmo)
+        embed(elmo)
+        assert elmo.settled is not None and elmo.bilm.fingerprint
+        assert pickle.dumps(elmo) == first
+
+
+def test_a_loaded_model_is_pickled_by_its_path(bilm: BiLM, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    Elmo(bilm).save(path)
+    elmo = Elmo.load(path)
+    by_path = pickle.dumps(elmo)
+    assert str(path).encode() in by_path
+    assert np.array_equal(embed(pickle.loads(by_path)), embed(elmo))
+    assert len(pickle.dumps(Elmo.load())) < 20_000, "the built-in model"
+
+    Elmo(bilm).save(path)  # the same weights, written again
+    assert pickle.dumps(elmo) == by_path
+    Elmo(random_bilm(small_config(), seed=7)).save(path)
+    by_weights = pickle.dumps(elmo)
+    assert str(path).encode() not in by_weights
+    assert np.array_equal(embed(pickle.loads(by_weights)), embed(elmo))
+    with pytest.raises(WeightsError, match="has changed since this Elmo was pickled"):
+        pickle.loads(by_path)
+    shutil.rmtree(path)
+    assert np.array_equal(embed(pickled(elmo)), embed(elmo))
+    with pytest.raises(ModelNotFound):
+        pickle.loads(by_path)
+
+
+def test_a_pickle_keeps_the_token_cache(elmo: Elmo, tmp_path: Path) -> None:
+    elmo.save(tmp_path / "model")
+    elmo.save_token_cache(tmp_path / "tokens.hdf5", ["bank", "the"])
+    cached = Elmo.load(tmp_path / "model", token_cache=tmp_path / "tokens.hdf5")
+    twin = pickled(cached)
+    assert twin._runner.stored_word_vectors is not None
+    assert np.array_equal(twin.embed("the river bank"), cached.embed("the river bank"))
+    assert pickle.dumps(cached) == pickle.dumps(cached)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_other_processes_give_the_same_bits(bilm: BiLM, method: str) -> None:
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system cannot {method}")
+    elmo = Elmo(bilm, threads=2)
+    expected = embed(elmo)  # the parent has started its threads before it forks
+    context = multiprocessing.get_context(method)
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        assert np.array_equal(pool.submit(embed, elmo).result(timeout=120), expected)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_fork_while_another_thread_embeds(bilm: BiLM) -> None:
+    """The child must not wait for a lock of a thread that it does not have."""
+    elmo = Elmo(bilm, threads=2)
+    expected = embed(elmo)
+    stop = threading.Event()
+
+    def keep_busy() -> None:
+        while not stop.is_set():
+            elmo.clear_word_cache()
+            embed(elmo)
+
+    other = threading.Thread(target=keep_busy)
+    other.start()
+    try:
+        context = multiprocessing.get_context("fork")
+        for _ in range(5):
+            receive, send = context.Pipe(duplex=False)
+            child = context.Process(target=lambda out: out.send(embed(elmo)), args=(send,))
+            child.start()
+            assert receive.poll(60), "the child is stuck"
+            assert np.array_equal(receive.recv(), expected)
+            child.join(60)
+    finally:
+        stop.set()
+        other.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import subprocess
@@ -41,20 +42,34 @@ finally:
 
 
 def test_import_is_light() -> None:
-    """What it must not load decides; the best of five, since the machine may be busy."""
+    """What it does not load decides, not the clock of a machine that may be busy."""
     loaded = python("import elmokit, sys; print(*sorted(sys.modules))").split()
     heavy = {"numpy", "h5py", "safetensors", "click", "rich", "torch", "pyarrow"}
     assert not heavy & set(loaded)
-    clock = "import time; t = time.perf_counter(); import elmokit; print(time.perf_counter() - t)"
-    assert min(float(python(clock)) for _ in range(5)) < 0.15
 
 
-def test_public_names() -> None:
-    for name in elmokit.__all__:
-        assert getattr(elmokit, name) is not None
-    assert set(elmokit.__all__) <= set(dir(elmokit))
-    with pytest.raises(AttributeError, match="no attribute 'Bert'"):
-        _ = elmokit.Bert
+REPEATED = {
+    "Elmo": "also AllenNLP's, in compat",
+    "Example": "one per task",
+    "Model": "one per task",
+    "Prediction": "one per task",
+    "Reader": "one per format of vector files",
+    "Sizes": "one per task",
+}
+"""Class names that are repeated on purpose, and why."""
+
+
+def test_public_class_names_are_unique() -> None:
+    package = REPOSITORY / "src" / "elmokit"
+    places: dict[str, list[str]] = {}
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(path.relative_to(package).as_posix())
+    repeated = {
+        name: files for name, files in places.items() if len(files) > 1 and name not in REPEATED
+    }
+    assert not repeated
 
 
 def test_the_rooms_keep_their_order() -> None:
@@ -79,23 +94,9 @@ def test_every_module_says_what_it_is() -> None:
         assert module.__doc__, name
 
 
-def test_the_code_in_the_readme_runs_and_says_the_truth(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Expressions that are followed by a shape in a comment have that shape."""
-    (tmp_path / "tests").symlink_to(REPOSITORY / "tests", target_is_directory=True)
-    monkeypatch.chdir(tmp_path)
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    checked = re.sub(r"^( *)(\S.*?) +# (\([\d, ]+\)).*$", r"\1assert \2 == \3", block, flags=re.M)
-    assert checked.count("assert") == 4
-    exec(checked, {})
-    assert (tmp_path / "my-model" / "manifest.json").exists()
-
-
-def test_the_tree_in_the_readme_is_the_tree() -> None:
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    tree = re.search(r"```text\n(src/elmokit/.*?)```", readme, re.DOTALL)
+def test_the_tree_in_contributing_is_the_tree() -> None:
+    page = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    tree = re.search(r"```text\n(src/elmokit/.*?)```", page, re.DOTALL)
     assert tree
     listed = {line.split()[0].rstrip("/") for line in tree[1].splitlines()[1:] if line.strip()}
     package = REPOSITORY / "src" / "elmokit"

@@ -1,9 +1,9 @@
-"""Import AllenNLP's own ELMo files without AllenNLP's dependencies.
+"""Import AllenNLP's ELMo modules without AllenNLP's dependencies.
 
-AllenNLP 2.10.1 pins a torch of 2022 and imports spaCy, transformers and more in its packages'
-`__init__` files. Its ELMo needs none of them. Here its packages are imported without their
-`__init__`, the files in UNMODIFIED as they were installed, and every other module of AllenNLP is a
-stand-in that holds placeholders. Only three functions of those are ever called; they are below.
+AllenNLP 2.10.1 pins a torch of 2022, and its `__init__` files import spaCy, transformers and more,
+none of which its ELMo needs. Here its packages are imported without their `__init__`, the modules
+in UNMODIFIED as they were installed, and every other module of AllenNLP is a stub of placeholders.
+Only three functions of the stubs are ever called; they are implemented below.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ UNMODIFIED = {
 
 
 class Placeholder:
-    """A class to inherit from or to annotate with; its decorators leave a class as it is."""
+    """A class to inherit from or to annotate with; its decorators return a class unchanged."""
 
     def __init__(self, *_: Any) -> None:
         pass
 
     @classmethod
     def register(cls, *_: Any, **__: Any) -> Callable[[type], type]:
-        """A decorator that registers nothing."""
+        """Return a decorator that does nothing."""
         return lambda registered: registered
 
 
 def lazy_groups_of(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Lists of `size` items, the last one perhaps shorter."""
+    """Yield lists of `size` items; the last one may be shorter."""
     iterator = iter(items)
     while group := list(islice(iterator, size)):
         yield group
@@ -55,11 +55,11 @@ def lazy_groups_of(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
 def pad_sequence_to_length(
     sequence: Sequence[Any], length: int, default_value: Callable[[], Any] = lambda: 0
 ) -> list[Any]:
-    """Cut or pad at the right."""
+    """Truncate or pad a sequence at the end."""
     return [*sequence[:length], *(default_value() for _ in range(length - len(sequence)))]
 
 
-STAND_INS: dict[str, dict[str, Any]] = {
+STUBS: dict[str, dict[str, Any]] = {
     "allennlp.common.file_utils": {"cached_path": lambda path: path},
     "allennlp.common.util": {
         "lazy_groups_of": lazy_groups_of,
@@ -68,12 +68,12 @@ STAND_INS: dict[str, dict[str, Any]] = {
 }
 
 
-class _StandIn(Loader):
-    """Makes an empty package over a real directory, or a module of placeholders."""
+class _StubLoader(Loader):
+    """Creates an empty package for a directory, or a module of placeholders."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = ModuleType(spec.name)
-        module.__dict__.update(STAND_INS.get(spec.name, {}))
+        module.__dict__.update(STUBS.get(spec.name, {}))
 
         def placeholder(name: str) -> type[Placeholder]:
             if name.startswith("__"):
@@ -88,7 +88,7 @@ class _StandIn(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds AllenNLP's modules, the real ones in UNMODIFIED and stand-ins for the rest."""
+    """Finds AllenNLP's modules: the real ones in UNMODIFIED, and stubs for the rest."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -101,19 +101,21 @@ class _Finder(MetaPathFinder):
         if name.split(".")[0] != "allennlp":
             return None
         directory = self.root.joinpath(*name.split(".")[1:])
-        spec = ModuleSpec(name, _StandIn(), is_package=directory.is_dir())
+        spec = ModuleSpec(name, _StubLoader(), is_package=directory.is_dir())
         if directory.is_dir():
             spec.submodule_search_locations = [str(directory)]
         return spec
 
 
 def install() -> None:
-    """Let `import allennlp.modules.elmo` work in this process from now on."""
+    """Make `import allennlp.modules.elmo` work in this process."""
     spec = find_spec("allennlp")
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("allennlp is not installed here: run venvs.py allennlp")
+        raise ModuleNotFoundError(
+            "allennlp is not installed in this environment; run: venvs.py allennlp"
+        )
     sys.meta_path.insert(0, _Finder(Path(spec.origin).parent))
-    # `from allennlp.nn import util` must give the module, not a placeholder.
+    # `from allennlp.nn import util` must return the module, not a placeholder.
     import allennlp.nn
     import allennlp.nn.util
 

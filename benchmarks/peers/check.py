@@ -1,9 +1,9 @@
-"""Are our vectors those of the other implementations, on models of the published sizes?
+"""Check that elmokit's vectors equal those of the peers, on models of the published sizes.
 
     python benchmarks/peers/check.py small original
 
-Random weights go through our own files, so that the peers load what we write. Prints the largest
-difference for each layer, from a zero state.
+The models have random weights and are written by elmokit, so that the peers load elmokit's files.
+Prints the largest difference of each layer, from a zero state.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ SENTENCES = [
 
 
 def main() -> None:
-    """Check the sizes named on the command line."""
+    """Compare vectors for the sizes named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sizes", nargs="*", default=["small"], help="small, medium or original")
-    parser.add_argument("--peers", nargs="*", default=["allennlp", "simple_elmo"])
+    parser.add_argument(
+        "sizes", nargs="*", default=["small"], help="sizes: small, medium, original"
+    )
+    parser.add_argument(
+        "--peers", nargs="*", default=["allennlp", "simple_elmo"], help="peers to compare with"
+    )
     arguments = parser.parse_args()
     worst = 0.0
     with tempfile.TemporaryDirectory() as temporary:
@@ -47,15 +51,18 @@ def main() -> None:
             vectors = np.concatenate(elmo.embed(SENTENCES, layers="all"), axis=1)
             for name in arguments.peers:
                 with PeerProcess(name) as peer:
-                    peer.ask("load", model=str(folder / "ours"))
+                    peer.request("load", model=str(folder / "ours"))
                     out = folder / "vectors.npz"
-                    peer.ask("embed", sentences=SENTENCES, state="fresh", out=str(out))
+                    peer.request("embed", sentences=SENTENCES, state="fresh", out=str(out))
                 theirs = np.load(out)["vectors"]
                 by_layer = np.abs(vectors - theirs).max(axis=(1, 2))
                 worst = max(worst, by_layer.max())
-                shown = "  ".join(f"{difference:.1e}" for difference in by_layer)
-                print(f"{size:9} {elmo.engine:10} against {name:12} by layer: {shown}", flush=True)
-    print(f"largest difference {worst:.1e}; the bound is 5e-5")
+                differences = "  ".join(f"{x:.1e}" for x in by_layer)
+                print(
+                    f"{size:9} {elmo.engine:10} against {name:12} by layer: {differences}",
+                    flush=True,
+                )
+    print(f"largest difference {worst:.1e}; allowed: 5e-5")
     sys.exit(1 if worst > 5e-5 else 0)
 
 

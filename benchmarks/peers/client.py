@@ -1,10 +1,11 @@
-"""The driver's side of the conversation with a peer's worker process.
+"""The driver's side: starts worker processes, sends them requests, and waits for their answers.
 
     with PeerProcess("allennlp") as peer:
-        peer.ask("load", model="/tmp/small", threads=2)
-        print(peer.ask("embed", sentences=[["She", "went"]], layers="all", out="v.npz")["seconds"])
+        peer.request("load", model="/tmp/small", threads=2)
+        answer = peer.request("embed", sentences=[["She", "went"]], layers="all", out="v.npz")
+        print(answer["seconds"])
 
-`worker.py` lists the commands. The peer's environment is built by `venvs.py` when it is not there.
+`worker.py` lists the commands. `venvs.py` builds the environment of a peer if it does not exist.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import venvs
@@ -22,22 +23,25 @@ HERE = Path(__file__).parent
 
 
 class PeerError(RuntimeError):
-    """A peer could not do what was asked."""
+    """A worker answered with an error, or ended."""
 
 
-class PeerProcess:
-    """One peer, running in its own environment and process."""
+class WorkerProcess:
+    """A process that answers JSON requests (`worker.py`)."""
 
-    def __init__(self, name: str, directory: Path = venvs.CACHE, quiet: bool = True) -> None:
-        """Start the worker; `started` keeps its greeting: import seconds, versions, memory.
+    def __init__(self, name: str, command: Sequence[str], quiet: bool = True) -> None:
+        """Start the worker.
 
-        "elmokit float32" is elmokit in this very environment; the word behind is its argument.
+        Its first answer is kept as `started`: import seconds, versions and memory.
+
+        Args:
+            name: Name for error messages.
+            command: Command line of the worker.
+            quiet: Discard what the worker writes to stderr.
         """
         self.name = name
-        script, *arguments = name.split()
-        python = sys.executable if script == "elmokit" else str(venvs.ensure(script, directory))
         self._process = subprocess.Popen(
-            [python, str(HERE / f"peer_{script}.py"), *arguments],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if quiet else None,
@@ -46,16 +50,16 @@ class PeerProcess:
         )
         self.started = self._read()
 
-    def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
-        """Send one request and wait for its answer."""
+    def request(self, command: str, **arguments: Any) -> dict[str, Any]:
+        """Send a request and wait for its answer."""
         assert self._process.stdin is not None
-        # ASCII JSON: a lone surrogate travels as an escape.
+        # ASCII JSON, so that lone surrogates are sent as escapes.
         self._process.stdin.write(json.dumps({"command": command, **arguments}) + "\n")
         self._process.stdin.flush()
         return self._read()
 
     def close(self) -> None:
-        """End the worker."""
+        """End the worker and wait for it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
@@ -65,19 +69,30 @@ class PeerProcess:
         line = self._process.stdout.readline()
         if not line:
             code = self._process.wait()
-            raise PeerError(f"{self.name}: the worker ended with code {code}; see quiet=False")
+            raise PeerError(
+                f"{self.name}: the worker ended with code {code}; use quiet=False to see why"
+            )
         answer: dict[str, Any] = json.loads(line)
         if not answer["ok"]:
             raise PeerError(f"{self.name}: {answer['error']}")
         return answer
 
-    def __enter__(self) -> PeerProcess:
+    def __enter__(self) -> WorkerProcess:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class PeerProcess(WorkerProcess):
+    """An ELMo implementation, running in its own environment and process."""
+
+    def __init__(self, name: str, directory: Path = venvs.CACHE, quiet: bool = True) -> None:
+        """Start a peer by its name, such as "allennlp".
+
+        "elmokit float32" is elmokit in the current environment; the second word is an argument of
+        its script.
+        """
+        script, *arguments = name.split()
+        python = sys.executable if script == "elmokit" else str(venvs.ensure(script, directory))
+        super().__init__(name, [python, str(HERE / f"peer_{script}.py"), *arguments], quiet)

@@ -1,9 +1,9 @@
-"""Turns the figures of `run.py` into docs/speed.svg and the tables of docs/speed.md.
+"""Write docs/speed.svg and the tables of docs/speed.md from the results of `run.py`.
 
     python benchmarks/peers/run.py small original --json figures.json
     python benchmarks/peers/page.py figures.json
 
-Measures nothing. What stands between the two marks in docs/speed.md is written anew.
+Measures nothing. Replaces the text between the two markers in docs/speed.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from run import MORE, SCENARIOS, fastest_peer, formatted, speed_up
+from run import EXTRA_ROWS, SCENARIOS, fastest_peer, formatted, speed_up
 
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
@@ -24,7 +24,7 @@ BAR, GAP, LEFT, WIDTH = 16, 5, 250, 860
 
 
 def main() -> None:
-    """Write the page."""
+    """Update the page and the picture."""
     figures = json.loads(Path(sys.argv[1]).read_text())
     page = DOCS / "speed.md"
     text = page.read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def tables(figures: dict[str, Any]) -> str:
-    """One table a size: medians, and in brackets the ratio over the fastest peer."""
+    """Return one table per size: medians and, in brackets, speed relative to the fastest peer."""
     machine = figures["machine"]
     lines = [
         f"\n{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads; "
@@ -52,14 +52,14 @@ def tables(figures: dict[str, Any]) -> str:
                 for values in results.values()
             ]
             lines.append(f"| {scenario}, {unit} | " + " | ".join(cells) + " |")
-        for key, (title, pattern) in MORE.items():
+        for key, (title, pattern) in EXTRA_ROWS.items():
             cells = [format(values[key], pattern) for values in results.values()]
             lines.append(f"| {title} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
 def picture(figures: dict[str, Any]) -> str:
-    """Horizontal bars: how many times as fast as the fastest peer, for each size and scenario."""
+    """Return a bar chart (SVG) of the speed relative to the fastest peer, by size and scenario."""
     rows: list[tuple[str, str, float]] = []
     for size, results in figures["sizes"].items():
         for scenario, unit in SCENARIOS.items():
@@ -97,5 +97,5 @@ def picture(figures: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: page.py FIGURES.json (see run.py --json)")
+        sys.exit("usage: page.py FIGURES.json (written by run.py --json)")
     main()

@@ -1,11 +1,12 @@
-"""AllenNLP 2.10.1's ELMo as a peer: its own module, run batch by batch.
+"""The ELMo of AllenNLP 2.10.1 as a peer: its own module, run batch by batch.
 
-Its state: `ElmoLstm` keeps one state a row between calls. Row i of a call continues from row i of
-the last call that had a row i; rows never seen start at zero; a smaller batch leaves the states of
-the rows beyond it as they were. `reset_states()` forgets them all.
-The character ids come from its own mapper, called directly: its `batch_to_ids` goes through
-Instance, TextField and Vocabulary to the same numbers, slower. Words have 50 characters, always:
-a model with another `max_characters_per_token` is refused here, since AllenNLP would misread it.
+State: `ElmoLstm` keeps one state per row between calls. Row i of a call continues from row i of
+the last call that had a row i; new rows start at zero; a smaller batch does not change the states
+of the rows after it. `reset_states()` clears all states.
+
+Characters: the ids come from its own mapper, called directly. Its `batch_to_ids` computes the same
+ids through Instance, TextField and Vocabulary, which is slower. Words always have 50 characters: a
+model with another `max_characters_per_token` is rejected here, since AllenNLP would misread it.
 
     ~/.cache/elmokit/peers/allennlp/bin/python benchmarks/peers/peer_allennlp.py   (see worker.py)
 """
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class AllenNlp:
-    """Drives `allennlp.modules.elmo.Elmo`."""
+    """Runs `allennlp.modules.elmo.Elmo`."""
 
     packages: tuple[str, ...] = ("allennlp", "torch", "numpy", "h5py")
 
@@ -46,10 +47,10 @@ class AllenNlp:
         self._without_boundaries = remove_sentence_boundaries
 
     def load(self, model: Path, threads: int, batch_size: int) -> None:
-        """Read the weights; any batch size will do."""
+        """Load the weights; the batch size does not matter."""
         cnn = json.loads((model / "options.json").read_text())["char_cnn"]
         if cnn["max_characters_per_token"] != self._mapper.max_word_length:
-            raise ValueError("AllenNLP reads words of 50 characters, this model has another length")
+            raise ValueError("AllenNLP reads words of 50 characters; this model has another length")
         (weights,) = model.glob("*.hdf5")
         self._torch.set_num_threads(threads)
         options = str(model / "options.json")
@@ -57,11 +58,11 @@ class AllenNlp:
         self._elmo.eval()
 
     def reset(self) -> None:
-        """Forget the states of all rows."""
+        """Clear the states of all rows."""
         self._elmo._elmo_lstm._elmo_lstm.reset_states()
 
     def embed(self, sentences: Sentences, batch_size: int, layers: str) -> list[Floats]:
-        """Run consecutive batches."""
+        """Embed consecutive batches."""
         run = {"all": self._all_layers, "average": self._average}[layers]
         with self._torch.inference_mode():
             return [
@@ -70,7 +71,7 @@ class AllenNlp:
             ]
 
     def _all_layers(self, ids: Any) -> Floats:
-        """(B, L+1, T, D), as the ElmoEmbedder of AllenNLP 0.9 made it."""
+        """Return (B, L+1, T, D), like the ElmoEmbedder of AllenNLP 0.9."""
         output = self._elmo._elmo_lstm(ids)
         layers = [
             self._without_boundaries(layer, output["mask"])[0] for layer in output["activations"]
@@ -79,7 +80,7 @@ class AllenNlp:
         return stacked
 
     def _average(self, ids: Any) -> Floats:
-        """(B, T, D): its ScalarMix as initialized, softmax of zeros times 1."""
+        """Return (B, T, D) of its ScalarMix as initialized: equal weights and gamma 1."""
         mixed: Floats = self._elmo(ids)["elmo_representations"][0].numpy()
         return mixed
 
@@ -94,7 +95,7 @@ class AllenNlp:
         return ids
 
     def state(self) -> tuple[Floats, Floats]:
-        """Its states are (L, B, forward | backward)."""
+        """Return the carried states, which it stores as (L, B, forward | backward)."""
         hidden, cell = (
             self._torch.stack(state.chunk(2, dim=-1), dim=1).numpy()
             for state in self._elmo._elmo_lstm._elmo_lstm._states
@@ -102,7 +103,7 @@ class AllenNlp:
         return hidden, cell
 
     def characters(self, words: Sequence[str]) -> NDArray[np.integer[Any]]:
-        """What batch_to_ids gives for these words in one sentence."""
+        """Return what `batch_to_ids` returns for these words as one sentence."""
         ids: NDArray[np.integer[Any]] = self._ids([words])[0].numpy()
         return ids
 

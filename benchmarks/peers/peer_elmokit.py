@@ -1,9 +1,9 @@
-"""elmokit itself, spoken to like the peers, so that it is measured like them.
+"""elmokit behind the protocol of the peers, so that it is measured in the same way.
 
     python benchmarks/peers/peer_elmokit.py [float32|int8|reference]   (see worker.py)
 
-Each batch is one call of `embed`; with a batch size of 0 all sentences are one call, in the order
-given, and elmokit makes its own batches.
+Each batch is one call of `embed`. With a batch size of 0 all sentences are embedded in one call, in
+their order, and elmokit makes its own batches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VARIANT = sys.argv[1] if len(sys.argv) > 1 else "float32"
 
 
 class Elmokit:
-    """Drives `elmokit.Elmo`."""
+    """Runs `elmokit.Elmo`."""
 
     packages: tuple[str, ...] = ("elmokit", "numpy")
 
@@ -38,27 +38,27 @@ class Elmokit:
         self._class = Elmo
 
     def load(self, model: Path, threads: int, batch_size: int) -> None:
-        """Load, and embed nothing yet."""
+        """Load the model without embedding anything."""
         dtype = "int8" if VARIANT == "int8" else "float32"
         self._elmo = self._class.load(model, state="zero", dtype=dtype, threads=threads)
 
     def reset(self) -> None:
-        """Every sentence starts from zero anyway; but words of earlier calls are remembered."""
-        self._elmo.forget_words()
+        """Clear the word cache; every sentence starts from the zero state anyway."""
+        self._elmo.clear_word_cache()
 
     def embed(self, sentences: Sentences, batch_size: int, layers: str) -> list[Floats]:
-        """Run consecutive batches; not padded: a list of sentences a batch, each (L+1, T, D)."""
+        """Embed consecutive batches; returns one list of unpadded arrays per batch."""
         chosen = "all" if layers == "all" else "mix"
         size = batch_size or len(sentences)
         batches = [sentences[i : i + size] for i in range(0, len(sentences), size)]
         return [self._elmo.embed(batch, layers=chosen) for batch in batches]  # type: ignore[misc]
 
     def state(self) -> tuple[Floats, Floats]:
-        """Nothing is carried."""
+        """Raise: elmokit carries no state here."""
         raise NotImplementedError("elmokit is measured without carried state")
 
     def characters(self, words: Sequence[str]) -> NDArray[np.integer[Any]]:
-        """The ids that the network reads, shifted by one."""
+        """Return the character ids of the words, shifted by one."""
         from elmokit.text.characters import encode_sentences
 
         return encode_sentences([words])[0]

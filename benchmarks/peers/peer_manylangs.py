@@ -1,14 +1,14 @@
 """ELMoForManyLangs 0.0.4.post2 as a peer: `Embedder.sents2elmo`.
 
-It has a model format of its own. So that all peers run the same weights, `load` turns an
-options.json + hdf5 into a temporary directory of that format (no word embeddings, and a char.dic
-of the 128 ASCII characters): on ASCII text its vectors are then those of the others. A directory
-with a config.json is loaded as it is.
+Format: it has a model format of its own. So that all peers run the same weights, `load` converts an
+options.json + hdf5 to a temporary directory in that format (without word embeddings, and with a
+char.dic of the 128 ASCII characters). On ASCII text its vectors then equal those of the others. A
+directory with a config.json is loaded as it is.
 
-Its state: carried like AllenNLP's, from which its encoder was copied. But `sents2elmo` sorts all
-sentences by length, cuts them into batches and runs the batches in a *random* order, so that row i
-means another sentence every time, and two calls differ unless everything fits into one batch from
-the zero state. It computes gradients while it embeds (no `no_grad` anywhere).
+State: carried like AllenNLP's, from which its encoder was copied. But `sents2elmo` sorts all
+sentences by length, splits them into batches and runs the batches in *random* order, so that row i
+is another sentence every time. Two calls differ unless everything fits into one batch from the zero
+state. It computes gradients while it embeds (it never uses `no_grad`).
 
     ~/.cache/elmokit/peers/manylangs/bin/python benchmarks/peers/peer_manylangs.py   (see worker.py)
 """
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 OUTPUT_LAYER = {"all": -2, "average": -1}
 
-# Rows of char_embed for the entries of char.dic that are no characters. It takes the id of <eow>
-# for the beginning of a word and that of <bow> for its end, hence the crossing.
+# Rows of char_embed for the entries of char.dic that are not characters. It uses the id of <eow>
+# for the beginning of a word and that of <bow> for its end, so the two are swapped here.
 MARKS = {"<bos>": 256, "<eos>": 257, "<eow>": 258, "<bow>": 259, "<pad>": 260, "<oov>": 260}
 
 
 class ManyLangs:
-    """Drives `elmoformanylangs.Embedder`."""
+    """Runs `elmoformanylangs.Embedder`."""
 
     packages: tuple[str, ...] = ("elmoformanylangs", "torch", "numpy", "h5py", "overrides")
 
@@ -47,30 +47,30 @@ class ManyLangs:
         import torch
 
         self._torch = torch
-        self._embedder_of = elmoformanylangs.Embedder
+        self._embedder_class = elmoformanylangs.Embedder
 
     def load(self, model: Path, threads: int, batch_size: int) -> None:
-        """Load; the time of a conversion is in it, so convert first where load time matters."""
+        """Load a model. The time includes a conversion; convert first if load time matters."""
         self._torch.set_num_threads(threads)
         if (model / "config.json").is_file():
-            self._embedder = self._embedder_of(str(model), batch_size)
+            self._embedder = self._embedder_class(str(model), batch_size)
             return
         with tempfile.TemporaryDirectory() as folder:
             convert(model, Path(folder))
-            self._embedder = self._embedder_of(folder, batch_size)
+            self._embedder = self._embedder_class(folder, batch_size)
 
     def reset(self) -> None:
-        """Forget the states of all rows."""
+        """Clear the states of all rows."""
         self._embedder.model.encoder.reset_states()
 
     def embed(self, sentences: Sentences, batch_size: int, layers: str) -> list[Floats]:
-        """One call of sents2elmo, which makes its own batches and strips the padding."""
+        """Call `sents2elmo`, which makes its own batches and removes the padding."""
         self._embedder.batch_size = batch_size
         vectors = self._embedder.sents2elmo(sentences, output_layer=OUTPUT_LAYER[layers])
         return [sentence[None] for sentence in vectors]
 
     def state(self) -> tuple[Floats, Floats]:
-        """Its states are (L, B, forward | backward), rows in its own order of length."""
+        """Return the carried states; rows are in its own order, by length."""
         hidden, cell = (
             self._torch.stack(state.chunk(2, dim=-1), dim=1).numpy()
             for state in self._embedder.model.encoder._states
@@ -78,7 +78,7 @@ class ManyLangs:
         return hidden, cell
 
     def characters(self, words: Sequence[str]) -> NDArray[np.integer[Any]]:
-        """Its ids, which are line numbers of char.dic and mean nothing to other models."""
+        """Return its character ids: line numbers of char.dic, specific to this model."""
         from elmoformanylangs.elmo import create_one_batch, read_list
 
         config = self._embedder.config
@@ -97,7 +97,7 @@ def convert(model: Path, directory: Path) -> None:
     options = json.loads((model / "options.json").read_text())
     cnn, lstm = options["char_cnn"], options["lstm"]
     if not lstm["use_skip_connections"]:
-        raise ValueError("ELMoForManyLangs always has skip connections, this model has none")
+        raise ValueError("ELMoForManyLangs always has skip connections; this model has none")
     encoder_keys = ("projection_dim", "cell_clip", "proj_clip", "dim", "n_layers")
     cnn_keys = ("activation", "filters", "n_highway", "max_characters_per_token")
     dims = {"word_dim": 0, "char_dim": cnn["embedding"]["dim"]}
@@ -106,7 +106,7 @@ def convert(model: Path, directory: Path) -> None:
         "token_embedder": {"name": "cnn", **dims, **{key: cnn[key] for key in cnn_keys}},
         "dropout": 0.0,
     }
-    # Its reader strips lines: white space has no place in char.dic, but words have none either.
+    # Its reader strips lines, so char.dic has no white space; words contain none either.
     rows = {chr(i): i for i in range(128) if not chr(i).isspace()} | MARKS
     (directory / "config.json").write_text(json.dumps({"config_path": "cnn.json"}))
     (directory / "cnn.json").write_text(json.dumps(config))
@@ -130,7 +130,7 @@ def _token_embedder(file: h5py.File, cnn: dict[str, Any], rows: list[int]) -> di
         arrays[f"convolutions.{i}.weight"] = file[f"CNN/W_cnn_{i}"][0].T
         arrays[f"convolutions.{i}.bias"] = file[f"CNN/b_cnn_{i}"][...]
     for k in range(cnn["n_highway"]):
-        # Its gate keeps the input where bilm-tf's lets the new value through: the sign changes.
+        # Its gate keeps the input where bilm-tf's takes the new value: the sign changes.
         high = file[f"CNN_high_{k}"]
         weight = [high["W_transform"][...].T, -high["W_carry"][...].T]
         bias = [high["b_transform"][...], -high["b_carry"][...]]
@@ -148,7 +148,7 @@ def _encoder(file: h5py.File, lstm: dict[str, Any]) -> dict[str, Floats]:
     for direction, name in enumerate(("forward", "backward")):
         for layer in range(lstm["n_layers"]):
             cell = file[f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"]
-            # Gates i, j, f, o become i, f, j, o; the 1 of the forget gate goes into the bias.
+            # Gates i, j, f, o become i, f, j, o; the 1 of the forget gate is added to the bias.
             i, j, f, o = np.split(cell["W_0"][...].T, 4)
             i_bias, j_bias, f_bias, o_bias = np.split(cell["B"][...], 4)
             weight = np.concatenate([i, f, j, o])

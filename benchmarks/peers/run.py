@@ -1,13 +1,13 @@
-"""elmokit and the other implementations side by side: the same weights, sentences and machine.
+"""Measure elmokit and the other implementations on the same weights, sentences and machine.
 
     python benchmarks/peers/run.py small original --json figures.json
 
-Every system runs in a process of its own, and the runs are interleaved: one round measures each
-system once, and the median over the rounds counts, so that a noisy moment hits all alike. Ratios
-are over the fastest peer of the same run. The vectors are compared first.
+Every system runs in its own process, and the runs are interleaved: each round measures each system
+once, and the result is the median over the rounds, so that noise affects all systems alike. Ratios
+are relative to the fastest peer of the same run. The vectors are compared first.
 
-The sentences come from `--text` (one a line, words separated by spaces), or from the English
-validation text beside the repository, or, where there is neither, are made up by a seed.
+The sentences come from `--text` (one per line, words separated by spaces), or from the English
+validation text next to the repository; if there is neither, they are made up from a seed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,38 +32,44 @@ from rich.table import Table
 import elmokit
 from client import PeerProcess
 from elmokit import formats
+from elmokit.bench import synthetic_sentences
 from elmokit.bilm.random import random_bilm
-from elmokit.cli.bench import made_up_sentences
 
 OURS = ("elmokit float32", "elmokit int8", "elmokit reference")
 PEERS = ("simple_elmo", "allennlp", "manylangs")
 TEXT = Path(__file__).parents[3] / "shared" / "data" / "lm-en-valid.txt.xz"
 SCENARIOS = {
-    "batches of 64, sorted": "tokens/s",
-    "natural order, one call": "tokens/s",
+    "batches of 64, sorted": "words/s",
+    "natural order, one call": "words/s",
     "one sentence of 20 words": "ms",
-    "one document of 2,000 words": "tokens/s",
+    "one document of 2,000 words": "words/s",
     "cold start to first sentence": "s",
 }
-MORE = {
+EXTRA_ROWS = {
     "load": ("load, s", ".2f"),
     "memory": ("peak memory, MB", ",.0f"),
     "difference": ("largest difference from the first peer", ".1e"),
-    "cosine": ("mean cosine with it, top layer", ".5f"),
+    "cosine": ("mean cosine with the first peer, top layer", ".5f"),
 }
 
 
 def main() -> None:
     """Measure the sizes named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sizes", nargs="*", default=["small"], help="small, medium or original")
-    parser.add_argument("--systems", nargs="*", default=[*OURS, *PEERS])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--sentences", type=int, default=2000, help="for ours, in natural order")
-    parser.add_argument("--peer-sentences", type=int, default=256, help="for the slower ones")
-    parser.add_argument("--text", type=Path, help="sentences of words, one a line")
-    parser.add_argument("--json", type=Path, help="write the figures there too")
+    parser.add_argument(
+        "sizes", nargs="*", default=["small"], help="sizes: small, medium, original"
+    )
+    parser.add_argument("--systems", nargs="*", default=[*OURS, *PEERS], help="systems to measure")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds per scenario")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each system")
+    parser.add_argument(
+        "--sentences", type=int, default=2000, help="sentences in natural order, for elmokit"
+    )
+    parser.add_argument(
+        "--peer-sentences", type=int, default=256, help="sentences in natural order, for the peers"
+    )
+    parser.add_argument("--text", type=Path, help="file of tokenized sentences, one per line")
+    parser.add_argument("--json", type=Path, help="file to write the results to")
     arguments = parser.parse_args()
     sentences = load_sentences(arguments.text, arguments.sentences)
     figures = {"machine": machine(arguments.threads), "elmokit": elmokit.__version__, "sizes": {}}
@@ -75,7 +82,7 @@ def main() -> None:
 
 
 def measure(size: str, sentences: list[list[str]], arguments: argparse.Namespace) -> dict[str, Any]:
-    """All scenarios for one size of model: {system: {scenario: median, …}}."""
+    """Run all scenarios for one model size; return {system: {scenario: median, …}}."""
     results: dict[str, Any] = {name: {} for name in arguments.systems}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -96,23 +103,23 @@ def measure(size: str, sentences: list[list[str]], arguments: argparse.Namespace
 
 
 def start(name: str, folder: Path, threads: int) -> tuple[PeerProcess, float, float]:
-    """A system with the model loaded; when its process was started; the seconds of loading."""
+    """Start a system and load the model; return it, its start time, and the loading time."""
     began = time.perf_counter()
     peer = PeerProcess(name)
     model = folder / ("native" if name in OURS else "hdf5")
-    return peer, began, peer.ask("load", model=str(model), threads=threads)["seconds"]
+    return peer, began, peer.request("load", model=str(model), threads=threads)["seconds"]
 
 
 def measure_cold_starts(
     folder: Path, sentence: list[str], arguments: argparse.Namespace, results: dict[str, Any]
 ) -> None:
-    """From the start of a process to the vectors of its first sentence."""
+    """Measure the seconds from the start of a process to the vectors of its first sentence."""
     seconds: dict[str, list[float]] = {name: [] for name in arguments.systems}
     for _ in range(3):
         for name in arguments.systems:
             peer, began, _ = start(name, folder, arguments.threads)
             with peer:
-                peer.ask("embed", sentences=[sentence], batch_size=1, layers="average")
+                peer.request("embed", sentences=[sentence], batch_size=1, layers="average")
                 seconds[name].append(time.perf_counter() - began)
     for name in arguments.systems:
         results[name]["cold start to first sentence"] = statistics.median(seconds[name])
@@ -125,16 +132,20 @@ def run_scenario(
     arguments: argparse.Namespace,
     results: dict[str, Any],
 ) -> None:
-    """Interleaved rounds; the first is not counted."""
+    """Measure one scenario in interleaved rounds; the first round is not counted."""
     work = {name: workload(scenario, name, sentences, arguments) for name in peers}
     values: dict[str, list[float]] = {name: [] for name in peers}
     slow = scenario in ("natural order, one call", "one document of 2,000 words")
     for turn in range(1 + (min(3, arguments.rounds) if slow else arguments.rounds)):
         for name, peer in peers.items():
-            given, batch_size = work[name]
-            peer.ask("reset")  # no state, and no words that the last round computed
-            answer = peer.ask(
-                "embed", sentences=given, batch_size=batch_size, layers="average", state="carry"
+            sentences_of_system, batch_size = work[name]
+            peer.request("reset")  # no state, and no cached words of the previous round
+            answer = peer.request(
+                "embed",
+                sentences=sentences_of_system,
+                batch_size=batch_size,
+                layers="average",
+                state="carry",
             )
             if turn or (slow and name not in OURS):
                 per_second = answer["words"] / answer["seconds"]
@@ -149,10 +160,10 @@ def run_scenario(
 def workload(
     scenario: str, name: str, sentences: list[list[str]], arguments: argparse.Namespace
 ) -> tuple[list[list[str]], int]:
-    """What a system gets: sentences and its batch size."""
+    """Return the sentences and the batch size of a system in a scenario."""
     ours = name in OURS and name != "elmokit reference"
     if scenario == "batches of 64, sorted":
-        # The lengths of the whole text, in four batches from short to long.
+        # Sentences of all lengths, in four batches from short to long.
         chosen = sorted(sentences[:256], key=len)
         return chosen, 64
     if scenario == "natural order, one call":
@@ -170,12 +181,12 @@ def compare(
     results: dict[str, Any],
     folder: Path,
 ) -> None:
-    """How far each system is from the first peer, from a zero state."""
+    """Compare the vectors of each system with those of the first peer, from a zero state."""
     batch = [s for s in sentences if all(word.isascii() for word in s)][:8]
     vectors = {}
     for name, peer in peers.items():
         out = folder / "vectors.npz"
-        peer.ask("embed", sentences=batch, state="fresh", layers="all", out=str(out))
+        peer.request("embed", sentences=batch, state="fresh", layers="all", out=str(out))
         vectors[name] = np.load(out)["vectors"]
     base = next((name for name in peers if name not in OURS), next(iter(peers)))
     for name in peers:
@@ -185,39 +196,33 @@ def compare(
         results[name]["cosine"] = float(((ours * theirs).sum(axis=-1) / lengths)[-1].mean())
 
 
-# -- what is read, and what is shown -------------------------------------------------------------
+# -- input and output ----------------------------------------------------------------------------
 
 
 def load_sentences(path: Path | None, count: int) -> list[list[str]]:
-    """Tokenized sentences of 1 to 80 words."""
+    """Return tokenized sentences of 1 to 80 words."""
     if path is not None:
         lines: Iterator[list[str]] = map(str.split, path.open(encoding="utf-8"))
     elif TEXT.exists():
         lines = english(TEXT)
     else:
-        lines = made_up_sentences()
-    found = []
-    for words in lines:
-        if 1 <= len(words) <= 80:
-            found.append(words)
-        if len(found) == count:
-            return found
-    return found
+        lines = synthetic_sentences()
+    return list(islice((words for words in lines if 1 <= len(words) <= 80), count))
 
 
 def english(path: Path) -> Iterator[list[str]]:
-    """Sentences of running text, cut by our own tokenizer."""
+    """Yield the sentences of running text, split and tokenized by elmokit."""
     from elmokit.text.sentences import split_sentences
-    from elmokit.text.tokenize import words
+    from elmokit.text.tokenize import split_words
 
     with lzma.open(path, "rt", encoding="utf-8") as file:
         for paragraph in file:
             for sentence in split_sentences(paragraph):
-                yield words(sentence.text)
+                yield split_words(sentence.text)
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """What the figures were taken on."""
+    """Describe the machine that the results were measured on."""
     name = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -227,8 +232,8 @@ def machine(threads: int) -> dict[str, Any]:
 
 
 def show(size: str, results: dict[str, Any]) -> None:
-    """A table: the median of each scenario, and the ratio over the fastest peer."""
-    table = Table(title=f"{size}, medians; × over the fastest peer")
+    """Print a table of medians, and of the speed relative to the fastest peer."""
+    table = Table(title=f"{size}: medians, and speed relative to the fastest peer")
     table.add_column("")
     for name in results:
         table.add_column(name, justify="right")
@@ -239,27 +244,27 @@ def show(size: str, results: dict[str, Any]) -> None:
             ratio = "" if best is None else f"  {speed_up(values[scenario], best, unit):.2f}×"
             cells.append(formatted(values[scenario], unit) + ratio)
         table.add_row(f"{scenario}, {unit}", *cells)
-    for key, (title, pattern) in MORE.items():
+    for key, (title, pattern) in EXTRA_ROWS.items():
         table.add_row(title, *(format(values[key], pattern) for values in results.values()))
     Console(width=max(120, 24 * len(results) + 40)).print(table)
 
 
 def formatted(value: float, unit: str) -> str:
-    """A figure as people read it."""
+    """Format a result with the digits that suit its unit."""
     return f"{value:,.1f}" if unit == "ms" else f"{value:.2f}" if unit == "s" else f"{value:,.0f}"
 
 
 def fastest_peer(results: dict[str, Any], scenario: str) -> float | None:
-    """The best value of the systems that are not ours."""
+    """Return the best result of the peers, or None if none was measured."""
     values = [values[scenario] for name, values in results.items() if name not in OURS]
     if not values:
         return None
-    return max(values) if SCENARIOS[scenario] == "tokens/s" else min(values)
+    return max(values) if SCENARIOS[scenario] == "words/s" else min(values)
 
 
 def speed_up(value: float, best: float, unit: str) -> float:
-    """How many times as fast."""
-    return value / best if unit == "tokens/s" else best / value
+    """Return how many times as fast as the best peer a result is."""
+    return value / best if unit == "words/s" else best / value
 
 
 if __name__ == "__main__":

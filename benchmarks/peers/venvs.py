@@ -1,8 +1,8 @@
-"""Virtual environments for the other ELMo implementations, one for each peer.
+"""Build virtual environments for the other ELMo implementations, one per peer.
 
-The peers cannot live together (TensorFlow 2.15 wants numpy 1, AllenNLP pins a torch of 2022), so
-each gets an environment of its own outside the repository, with pinned packages. The peers
-themselves are installed without their dependencies: what their ELMo files import is listed here.
+The peers cannot share an environment (TensorFlow 2.15 needs numpy 1, AllenNLP pins a torch of
+2022), so each gets its own outside the repository, with pinned packages. The peers themselves are
+installed without their dependencies; the packages that their ELMo modules import are listed here.
 
     python benchmarks/peers/venvs.py                  # all three, under ~/.cache/elmokit/peers
     python benchmarks/peers/venvs.py allennlp --dir /some/where
@@ -18,20 +18,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CACHE = Path.home() / ".cache" / "elmokit" / "peers"
-# Written last into an environment: a file with the right content means that it is complete.
+# Written last: an environment is complete if this file has the expected content.
 STAMP = "elmokit-peer.txt"
 
 
 @dataclass(frozen=True)
 class Peer:
-    """What one environment holds: the implementation, and the packages that its files import."""
+    """Contents of an environment: the implementation, and the packages that it imports."""
 
     package: str
     needs: tuple[str, ...]
 
     @property
     def pins(self) -> str:
-        """The environment's content in one line each, to see whether it is up to date."""
+        """Contents of the environment, one per line, to see whether it is up to date."""
         return "\n".join((self.package, *self.needs)) + "\n"
 
 
@@ -42,7 +42,7 @@ PEERS = {
     ),
     "simple_elmo": Peer(
         "simple_elmo==0.9.2",
-        # scipy and pandas are named by the package but imported by none of its files.
+        # scipy and pandas are dependencies of the package, but none of its modules imports them.
         ("tensorflow-cpu==2.15.1", "numpy==1.26.4", "h5py==3.11.0", "smart-open==7.1.0"),
     ),
     "manylangs": Peer(
@@ -53,13 +53,13 @@ PEERS = {
 
 
 def python_of(peer: str, directory: Path = CACHE) -> Path:
-    """The interpreter of a peer's environment (which may not exist yet)."""
+    """Return the path of the interpreter of a peer, which may not exist yet."""
     bin_dir, name = ("Scripts", "python.exe") if sys.platform == "win32" else ("bin", "python")
     return directory / peer / bin_dir / name
 
 
 def ensure(peer: str, directory: Path = CACHE) -> Path:
-    """Build a peer's environment unless it is there and complete; return its interpreter."""
+    """Build the environment of a peer unless it is complete; return its interpreter."""
     wanted = PEERS[peer]
     home = directory / peer
     python = python_of(peer, directory)
@@ -77,13 +77,23 @@ def ensure(peer: str, directory: Path = CACHE) -> Path:
 
 
 def main() -> None:
-    """Command line: build the environments that are named, or all."""
+    """Build the environments named on the command line, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("peers", nargs="*", metavar="peer", help=f"of {', '.join(PEERS)} (all)")
-    parser.add_argument("--dir", type=Path, default=CACHE, help="where they live (%(default)s)")
+    parser.add_argument(
+        "peers",
+        nargs="*",
+        metavar="peer",
+        help=f"peers to install: {', '.join(PEERS)} (default: all)",
+    )
+    parser.add_argument(
+        "--dir",
+        type=Path,
+        default=CACHE,
+        help="directory of the environments (default: %(default)s)",
+    )
     arguments = parser.parse_args()
     if unknown := sorted(set(arguments.peers) - set(PEERS)):
-        parser.error(f"no such peer: {', '.join(unknown)}; there are {', '.join(PEERS)}")
+        parser.error(f"unknown peer: {', '.join(unknown)}; expected {', '.join(PEERS)}")
     for peer in arguments.peers or PEERS:
         print(peer, ensure(peer, arguments.dir))
 

@@ -1,20 +1,20 @@
-"""The peer's side of the conversation: one JSON object a line in, one out.
+"""The worker's side of the protocol: reads one JSON object per line and writes one per line.
 
-A peer's script wraps its implementation as a `Peer` and hands it to `serve`; a driver (`client.py`)
-keeps one such process per peer and can so interleave their runs. This file knows no ELMo and
-imports nothing but the standard library before the peer has been imported, so that the peer's
-import time is its own.
+The script of a peer wraps its implementation as a `Peer` and passes it to `serve`. The driver
+(`client.py`) keeps one process per peer, so that their runs can be interleaved. This file knows
+nothing about ELMo, and imports only the standard library before the peer is imported, so that the
+import time of the peer is measured correctly.
 
     {"command": "load", "model": DIR, "threads": 2, "batch_size": 64}
     {"command": "embed", "sentences": [["She", "went"], ...], "batch_size": 32,
      "layers": "all" | "average", "state": "fresh" | "carry", "out": FILE.npz}
-    {"command": "reset"}                                         zero state
-    {"command": "state", "out": FILE.npz}                        the state that would be carried on
-    {"command": "characters", "words": [...], "out": FILE.npy}   the peer's character ids
+    {"command": "reset"}                                         set the state to zero
+    {"command": "state", "out": FILE.npz}                        write the carried state
+    {"command": "characters", "words": [...], "out": FILE.npy}   write the peer's character ids
     {"command": "quit"}
 
-Every answer has "ok"; a wrong request gets {"ok": false, "error": ...} and the worker lives on.
-`seconds` is the time of the peer's own call alone: strings in, padded arrays out.
+Every answer has "ok"; an invalid request is answered with {"ok": false, "error": ...}, and the
+worker continues. `seconds` is the time of the peer's own call only: from strings to padded arrays.
 """
 
 from __future__ import annotations
@@ -41,37 +41,37 @@ Answer = dict[str, Any]
 
 
 class Peer(Protocol):
-    """What a peer's script must offer."""
+    """The interface that the script of a peer implements."""
 
     packages: tuple[str, ...]
-    """The packages whose versions determine the result."""
+    """Packages whose versions determine the result."""
 
     def load(self, model: Path, threads: int, batch_size: int) -> None:
-        """Load a model; batch_size is the largest batch that will come."""
+        """Load a model; `batch_size` is the size of the largest batch that will be embedded."""
 
     def reset(self) -> None:
         """Set the LSTM state of every row to zero."""
 
     def embed(self, sentences: Sentences, batch_size: int, layers: str) -> list[Floats]:
-        """Embed in batches of consecutive sentences, carrying the state on as the peer does.
+        """Embed batches of consecutive sentences, carrying the state as the peer does.
 
-        Each array holds the next few sentences, padded: (B, L+1, T, D), or (B, T, D) averaged.
+        Each array contains the next sentences, padded: (B, L+1, T, D), or (B, T, D) if averaged.
         """
 
     def state(self) -> tuple[Floats, Floats]:
-        """Hidden (L, 2, B, P) and cell (L, 2, B, H) states to be carried on; axis 1: direction."""
+        """Return the carried hidden (L, 2, B, P) and cell (L, 2, B, H); axis 1: direction."""
 
     def characters(self, words: Sequence[str]) -> NDArray[np.integer[Any]]:
-        """The character ids (words, C) that the peer feeds to its network."""
+        """Return the character ids (words, C) that the peer feeds to its network."""
 
 
 def serve(make_peer: Callable[[], Peer]) -> None:
-    """Answer requests from stdin until it ends; make_peer imports the peer's packages."""
-    # Libraries print to stdout; keep it for the answers and send everything else to stderr.
+    """Answer requests from stdin until it ends; `make_peer` imports the packages of the peer."""
+    # Libraries print to stdout: reserve it for answers, and send everything else to stderr.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
-    def answer(content: Answer) -> None:
+    def write(content: Answer) -> None:
         answers.write(json.dumps(content) + "\n")
         answers.flush()
 
@@ -79,7 +79,7 @@ def serve(make_peer: Callable[[], Peer]) -> None:
     peer = make_peer()
     import_seconds = time.perf_counter() - start
     versions = {name: version(name) for name in peer.packages}
-    answer({"ok": True, "import_seconds": import_seconds, "versions": versions, **_memory()})
+    write({"ok": True, "import_seconds": import_seconds, "versions": versions, **_memory()})
 
     for line in sys.stdin:
         try:
@@ -87,10 +87,10 @@ def serve(make_peer: Callable[[], Peer]) -> None:
             command = request.pop("command")
             if command == "quit":
                 break
-            answer({"ok": True, **COMMANDS[command](peer, **request), **_memory()})
-        except (Exception, SystemExit) as error:  # simple_elmo exits on a model it does not like
+            write({"ok": True, **COMMANDS[command](peer, **request), **_memory()})
+        except (Exception, SystemExit) as error:  # simple_elmo exits on an invalid model
             traceback.print_exc()
-            answer({"ok": False, "error": f"{type(error).__name__}: {error}"})
+            write({"ok": False, "error": f"{type(error).__name__}: {error}"})
 
 
 def _load(peer: Peer, model: str, threads: int = 2, batch_size: int = 64) -> Answer:
@@ -126,7 +126,7 @@ def _embed(
 
 
 def _save_words(path: Path, padded: list[Floats], lengths: list[int]) -> None:
-    """Write the vectors of the words alone, one after the other: (L+1, words, D) or (words, D)."""
+    """Write the vectors of the words, without padding: (L+1, words, D) or (words, D)."""
     import numpy as np
 
     rows = [row for batch in padded for row in batch]
@@ -157,7 +157,7 @@ def _characters(peer: Peer, words: Sequence[str], out: str) -> Answer:
 
 
 def _memory() -> Answer:
-    """Peak resident memory of this process so far, in MB."""
+    """Return the peak resident memory of this process, in MB."""
     unit = 1 if sys.platform == "darwin" else 1024
     return {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6}
 

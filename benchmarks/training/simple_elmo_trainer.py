@@ -1,13 +1,13 @@
-"""simple_elmo 0.9.2's trainer: its own `train` and data set, on TensorFlow 2.15.
+"""The trainer of simple_elmo 0.9.2: its own `train` and dataset, on TensorFlow 2.15.
 
     ~/.cache/elmokit/peers/simple_elmo/bin/python benchmarks/training/simple_elmo_trainer.py
 
-(see trainer.py). The package carries bilm-tf's training code and calls it for nothing, but it is
-all there: `simple_elmo.training.train` builds the graph, opens its session and loops over what
-`simple_elmo.data.BidirectionalLMDataset` yields. The loop is watched from there: whoever makes the
-batches knows when a step begins. One "GPU", which without one is all cores of the CPU.
+(see trainer_worker.py). The package contains bilm-tf's training code, complete but unused:
+`simple_elmo.training.train` builds the graph, opens its session and loops over the batches of
+`simple_elmo.data.BidirectionalLMDataset`. Steps are counted in the dataset, which is asked for a
+batch when a step begins. It uses one "GPU", which on a machine without one means all cores.
 
-Nothing of it is changed. `text.py` writes what it reads: options, vocabulary, text.
+None of its code is changed. `trainer_data.py` writes its input: options, vocabulary, text.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from trainer import Between, serve
+from trainer_worker import StepCallback, serve
 
 
 class SimpleElmoTrainer:
-    """Drives `simple_elmo.training.train`."""
+    """Runs `simple_elmo.training.train`."""
 
     packages: tuple[str, ...] = ("simple_elmo", "tensorflow-cpu", "numpy")
 
@@ -32,13 +32,13 @@ class SimpleElmoTrainer:
         import tensorflow
         from simple_elmo import data, training
 
-        # Its code is of TensorFlow 1: graphs, and variables that can be added to.
+        # Its code was written for TensorFlow 1: graphs, and variables that can be added to.
         tensorflow.compat.v1.disable_eager_execution()
         tensorflow.compat.v1.disable_resource_variables()
         self._data, self._training = data, training
 
-    def train(self, directory: Path, size: str, cores: int, between: Between) -> None:
-        """Its default session takes all the cores that this process may use."""
+    def train(self, directory: Path, size: str, cores: int, on_step: StepCallback) -> None:
+        """Train; its default session uses all cores that this process may use."""
         options = json.loads((directory / f"{size}.json").read_text())
         length = options["char_cnn"]["max_characters_per_token"]
         vocabulary = self._data.UnicodeCharsVocabulary(str(directory / "vocab.txt"), length)
@@ -46,22 +46,22 @@ class SimpleElmoTrainer:
             str(directory / "text"), vocabulary, shuffle_on_load=True
         )
         with tempfile.TemporaryDirectory() as out:
-            self._training.train(options, Watched(text, between), 1, out, out)
+            self._training.train(options, CountedDataset(text, on_step), 1, out, out)
 
 
-class Watched:
-    """A data set that comes by the gate before it makes a batch."""
+class CountedDataset:
+    """A dataset that calls `on_step` between two batches."""
 
-    def __init__(self, text: Any, between: Between) -> None:
-        self._text, self._between = text, between
+    def __init__(self, text: Any, on_step: StepCallback) -> None:
+        self._text, self._on_step = text, on_step
 
     def iter_batches(self, lanes: int, window: int) -> Iterator[Any]:
-        """As its loop asks for them."""
+        """Yield the batches of the dataset."""
         batches = self._text.iter_batches(lanes, window)
-        self._between(0)
+        self._on_step(0)
         for batch in batches:
             yield batch
-            self._between(lanes * window)
+            self._on_step(lanes * window)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""docs/analyses.md and its pictures: page.md, filled with measurements.
+"""Write docs/analyses.md and its figures: the template page.md, filled with measurements.
 
     python runs/analyses/page.py MEASURED_DIR --out docs/analyses.md
 
-In page.md `$pos_tables` stands for all tables of MEASURED_DIR/pos.json, `$pos_table_2` for the
-second one, `$pos_pictures` and `$pos_picture_1` for its pictures, which are written beside the
-page, and `$signatures` for what determined all of them. Computes nothing.
+In page.md, `$pos_tables` stands for all tables of MEASURED_DIR/pos.json and `$pos_table_2` for the
+second one; `$pos_pictures` and `$pos_picture_1` stand for its figures, which are written to a
+directory beside the page; `$signatures` stands for what determined the measurements. Computes
+nothing.
 """
 
 from __future__ import annotations
@@ -15,70 +16,79 @@ from pathlib import Path
 from string import Template
 
 from elmokit.errors import ElmoError
-from elmokit.probe.results import Json, pictures, read, tables
-from elmokit.probe.tables import markdown
-from elmokit.text.files import write_text
+from elmokit.probe.results import Measurement, load_measurement, render_figures, render_tables
+from elmokit.probe.tables import table_to_markdown
+from elmokit.storage import write_text
 
 HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Read, write, done."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("measured", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    parser.add_argument("measured", type=Path, help="Directory of the measurements.")
+    parser.add_argument("--out", type=Path, required=True, help="Markdown file to write.")
+    options = parser.parse_args()
     try:
-        found = {path.stem: read(path) for path in sorted(given.measured.glob("*.json"))}
+        measured = {
+            path.stem: load_measurement(path) for path in sorted(options.measured.glob("*.json"))
+        }
         template = Template((HERE / "page.md").read_text(encoding="utf-8"))
-        texts, drawn = filled(found, given.out.stem)
-        asked = template.get_identifiers()
-        write_pictures(drawn, given.out.with_suffix(""), "".join(texts.get(n, "") for n in asked))
-        write_text(given.out, template.substitute(texts))
+        fields, figures = template_fields(measured, options.out.stem)
+        used = "".join(fields.get(name, "") for name in template.get_identifiers())
+        write_figures(figures, options.out.with_suffix(""), used)
+        write_text(options.out, template.substitute(fields))
     except ElmoError as error:
         sys.exit(f"page: {error}")
     except KeyError as error:
-        sys.exit(f"page: page.md asks for {error}, which {given.measured} does not have")
+        sys.exit(f"page: page.md has the field {error}, but {options.measured} has no such result")
 
 
-def filled(found: dict[str, Json], beside: str) -> tuple[dict[str, str], dict[str, str]]:
-    """What the names in page.md stand for; and the pictures, by the names of their files."""
-    texts, drawn = {"signatures": signatures(found)}, {}
-    for stem, one in found.items():
-        made = [markdown(table) for table in tables(one)]
-        shown = []
-        for picture in pictures(one):
-            file = f"{'-'.join(filter(None, (stem, picture.name)))}.svg"
-            drawn[file] = picture.svg
-            shown.append(f"![{_title(picture.svg)}]({beside}/{file})")
-        name = stem.replace("-", "_")
-        for kind, each in (("table", made), ("picture", shown)):
-            texts[f"{name}_{kind}s"] = "\n\n".join(each)
-            texts |= {f"{name}_{kind}_{k}": text for k, text in enumerate(each, start=1)}
-    return texts, drawn
+def template_fields(
+    measured: dict[str, Measurement], figure_directory: str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the text of each field of the template, and the figures by file name.
+
+    Args:
+        measured: Measurements by the names of their files.
+        figure_directory: Directory of the figures, as links in the page name it.
+    """
+    fields, figures = {"signatures": signature_table(measured)}, {}
+    for stem, measurement in measured.items():
+        table_texts = [table_to_markdown(table) for table in render_tables(measurement)]
+        links = []
+        for figure in render_figures(measurement):
+            file = f"{'-'.join(filter(None, (stem, figure.name)))}.svg"
+            figures[file] = figure.svg
+            links.append(f"![{_svg_title(figure.svg)}]({figure_directory}/{file})")
+        prefix = stem.replace("-", "_")
+        for kind, texts in (("table", table_texts), ("picture", links)):
+            fields[f"{prefix}_{kind}s"] = "\n\n".join(texts)
+            fields |= {f"{prefix}_{kind}_{k}": text for k, text in enumerate(texts, start=1)}
+    return fields, figures
 
 
-def write_pictures(drawn: dict[str, str], place: Path, text: str) -> None:
-    """Those that a text shows; a picture that it no longer shows is deleted."""
-    place.mkdir(parents=True, exist_ok=True)
-    for old in place.glob("*.svg"):
+def write_figures(figures: dict[str, str], directory: Path, page: str) -> None:
+    """Write the figures that a page links to, and delete those that it no longer does."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for old in directory.glob("*.svg"):
         old.unlink()
-    for file, svg in drawn.items():
-        if f"({place.name}/{file})" in text:
-            write_text(place / file, svg)
+    for file, svg in figures.items():
+        if f"({directory.name}/{file})" in page:
+            write_text(directory / file, svg)
 
 
-def signatures(found: dict[str, Json]) -> str:
-    """A line for each measurement: model, data, version."""
+def signature_table(measured: dict[str, Measurement]) -> str:
+    """Return a Markdown table of the model, data and version of each measurement."""
     lines = ["| measurement | model | data | elmokit |", "|---|---|---|---|"]
-    for stem, one in found.items():
-        signed = one["signature"]
+    for stem, measurement in measured.items():
+        signed = measurement["signature"]
         data = ", ".join(f"{name} {each[:8]}" for name, each in signed["data"].items())
         lines.append(f"| {stem} | {signed['model'][:12]} | {data} | {signed['elmokit']} |")
     return "\n".join(lines)
 
 
-def _title(svg: str) -> str:
+def _svg_title(svg: str) -> str:
     return svg.partition("<title>")[2].partition("</title>")[0]
 
 

@@ -1,8 +1,8 @@
-"""The curve of a model's training as a measurement, for its report.
+"""Store the training curve of a model as a measurement, for its report.
 
     python runs/analyses/training.py MODEL --run RUN_DIR --out DIR
 
-The model may be a packed one, whose directory knows nothing of the run any more.
+Use it for a packed model, whose directory no longer contains the training run.
 """
 
 from __future__ import annotations
@@ -12,19 +12,23 @@ import sys
 
 from elmokit import Elmo
 from elmokit.errors import ElmoError
-from elmokit.probe.results import keep
-from elmokit.probe.training import training
+from elmokit.probe.results import save_measurement
+from elmokit.probe.training import training_measurement
 
 
 def main() -> None:
-    """Read, write, done."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("--run", required=True)
-    parser.add_argument("--out", required=True)
-    given = parser.parse_args()
+    parser.add_argument("model", help="Model directory, or name of a model.")
+    parser.add_argument("--run", required=True, help="Directory of its training run.")
+    parser.add_argument("--out", required=True, help="Directory of the measurement.")
+    options = parser.parse_args()
     try:
-        print(keep(training(Elmo.load(given.model), given.run), given.out)[0])
+        print(
+            save_measurement(
+                training_measurement(Elmo.load(options.model), options.run), options.out
+            )[0]
+        )
     except ElmoError as error:
         sys.exit(f"training: {error}")
 

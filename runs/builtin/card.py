@@ -1,4 +1,4 @@
-"""The card of the built-in model: card.md, filled with what the run and the measurements say.
+"""Write the model card of the built-in model: card.md, filled with the numbers of the run.
 
 python runs/builtin/card.py MODEL --run RUN_DIR --corpus CORPUS --measured measured.json
     --packed packed.json --out MODEL/README.md
@@ -21,37 +21,47 @@ from elmokit.bilm.weights import SOFTMAX
 from elmokit.errors import ElmoError, InputError
 from elmokit.train.corpus import Corpus
 from elmokit.train.metrics import METRICS, read_metrics
-from elmokit.train.run import TRAINING, Plan
-from measure import write
+from elmokit.train.run import TRAINING, RunPlan
+from measure import write_file
 
 Json = dict[str, Any]
 
 SAMPLERS = {
-    "poisson": "{} negatives a step, a Poisson sample that estimates the full softmax",
-    "log-uniform": "{} negatives a step, log-uniform, as bilm-tf",
-    "full": "in full",
+    "poisson": "{} negative samples per step, a Poisson sample that estimates the full softmax",
+    "log-uniform": "{} negative samples per step, log-uniform, as in bilm-tf",
+    "full": "full",
 }
 TEXTS = {
-    "sentences": "whole sentences, each from a state of zeros; both directions read the same ones",
-    "stream": "a stream with carried state, truncated back-propagation",
+    "sentences": "whole sentences, each starting from a zero state; both directions read the same "
+    "sentences",
+    "stream": "one stream of text with carried state, truncated back-propagation",
 }
 CURVE_ROWS = 8
+"""Evaluations shown in the table of the training curve, at most."""
 
 
-def card(bilm: BiLM, run: Path, corpus: Corpus, measured: Json, packed: Json) -> str:
-    """The text."""
+def make_card(bilm: BiLM, run: Path, corpus: Corpus, measured: Json, packed: Json) -> str:
+    """Return the text of the model card.
+
+    Args:
+        bilm: The packed model.
+        run: Directory of the training run that it comes from.
+        corpus: The corpus of that run.
+        measured: What measure.py has written.
+        packed: What pack.py has written.
+    """
     if measured["signature"]["model"] != bilm.fingerprint:
         raise InputError(
             "the measurements are of another model: "
-            f"{measured['signature']['model'][:12]}…, this one is {bilm.fingerprint[:12]}…"
+            f"{measured['signature']['model'][:12]}…; expected {bilm.fingerprint[:12]}…"
         )
     template = Template((Path(__file__).parent / "card.md").read_text(encoding="utf-8"))
     return template.substitute(
-        _model(bilm, packed) | _training(run, corpus) | _measurements(measured)
+        _model_fields(bilm, packed) | _training_fields(run, corpus) | _measured_fields(measured)
     )
 
 
-def _model(bilm: BiLM, packed: Json) -> dict[str, str]:
+def _model_fields(bilm: BiLM, packed: Json) -> dict[str, str]:
     cnn, lstm = bilm.config.char_cnn, bilm.config.lstm
     architecture = f"{lstm.layers}x{lstm.cells}_{lstm.width}_{cnn.n_filters}cnn"
     return {
@@ -66,19 +76,19 @@ def _model(bilm: BiLM, packed: Json) -> dict[str, str]:
     }
 
 
-def _training(run: Path, corpus: Corpus) -> dict[str, str]:
-    plan = Plan.read(run / TRAINING)
+def _training_fields(run: Path, corpus: Corpus) -> dict[str, str]:
+    plan = RunPlan.read(run / TRAINING)
     lines = list(read_metrics(run / TRAINING / METRICS))
     if plan.corpus != corpus.fingerprint:
         raise InputError(f"{corpus.path} is not the corpus of the run in {run}")
     if not lines:
-        raise InputError(f"{run} has noted nothing; expected a run that has ended")
+        raise InputError(f"{run} has no metrics; expected a finished training run")
     last, recipe, train = lines[-1], plan.recipe, corpus.train
-    # A sentence is as many predictions as it has words, and one more.
+    # A sentence has one more prediction than words, for its end.
     epochs = last["tokens"] / (train.tokens + train.sentences)
     schedule = {
-        "linear": f"warm-up of {recipe.warm_up} steps, then falling to zero",
-        "trapezoid": f"warm-up of {recipe.warm_up} steps, falling to zero in the last "
+        "linear": f"{recipe.warm_up} warm-up steps, then a linear decay to zero",
+        "trapezoid": f"{recipe.warm_up} warm-up steps, a decay to zero in the last "
         f"{100 * recipe.decay:.0f} %",
         "constant": "constant",
     }
@@ -100,65 +110,73 @@ def _training(run: Path, corpus: Corpus) -> dict[str, str]:
         "sampler": SAMPLERS[recipe.sampler].format(f"{recipe.negatives:,}"),
         "dropout": f"{recipe.dropout:g}" if recipe.dropout else "none",
         "seed": str(recipe.seed),
-        "curve": _curve([line for line in lines if "perplexity" in line]),
+        "curve": _curve_table([line for line in lines if "perplexity" in line]),
     }
 
 
-def _curve(looks: Sequence[Json]) -> str:
-    """Some of the evaluations, the last among them."""
-    if not looks:
+def _curve_table(evaluations: Sequence[Json]) -> str:
+    """Return a table of evenly spaced evaluations, with the last one."""
+    if not evaluations:
         return "(not measured)"
-    every = -(-len(looks) // CURVE_ROWS)
+    step = -(-len(evaluations) // CURVE_ROWS)
     rows = [
-        [f"{look['tokens'] / 1e6:.0f} M", f"{look['forward']:.1f}", f"{look['backward']:.1f}"]
-        for look in reversed(looks[::-1][::every])
+        [f"{each['tokens'] / 1e6:.0f} M", f"{each['forward']:.1f}", f"{each['backward']:.1f}"]
+        for each in reversed(evaluations[::-1][::step])
     ]
-    return tables.table(["words read", "forward", "backward"], rows)
+    return tables.markdown_table(["words read", "forward", "backward"], rows)
 
 
-def _measurements(measured: Json) -> dict[str, str]:
+def _measured_fields(measured: Json) -> dict[str, str]:
     words, signature = measured["tags"]["words"], measured["signature"]
     adaptation = ""
     if "adaptation" in measured:
         adaptation = (
-            "Adaptation: perplexity before and after `elmo finetune` on biomedical articles, on "
-            "those and on\ngeneral text:\n\n" + tables.adaptation(measured["adaptation"]) + "\n\n"
+            "### Adaptation\n\n"
+            "Perplexity before and after `elmo finetune` on biomedical articles, measured on such "
+            "articles and on\ngeneral text:\n\n"
+            + tables.adaptation_table(measured["adaptation"])
+            + "\n\n"
         )
     hashes = [[name, f"`{value[:16]}…`"] for name, value in signature["data"].items()]
     return {
-        "perplexity_table": tables.perplexity(measured["perplexity"]),
-        "tags_table": tables.tags(measured["tags"]),
+        "perplexity_table": tables.perplexity_table(measured["perplexity"]),
+        "tags_table": tables.tags_table(measured["tags"]),
         "tag_train": f"{words['train']:,}",
         "tag_dev": f"{words['dev']:,}",
         "tag_test": f"{words['test']:,}",
-        "senses_table": tables.senses(measured["senses"]),
-        "neighbors_table": tables.neighbors(measured["neighbors"]),
+        "senses_table": tables.senses_table(measured["senses"]),
+        "neighbors_table": tables.neighbors_table(measured["neighbors"]),
         "adaptation_section": adaptation,
         "command": signature["command"],
         "elmokit": signature["elmokit"],
-        "signature": tables.table(["data", "SHA-256"], hashes),
+        "signature": tables.markdown_table(["data", "SHA-256"], hashes),
     }
 
 
 def main() -> None:
-    """The command."""
-    about = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    about.add_argument("model", type=Path, help="The packed model.")
-    about.add_argument("--run", type=Path, required=True, help="The run it comes from.")
-    about.add_argument("--corpus", type=Path, required=True)
-    about.add_argument("--measured", type=Path, required=True)
-    about.add_argument("--packed", type=Path, required=True)
-    about.add_argument("--out", type=Path, required=True)
-    given = about.parse_args()
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("model", type=Path, help="Directory of the packed model.")
+    parser.add_argument("--run", type=Path, required=True, help="Directory of its training run.")
+    parser.add_argument("--corpus", type=Path, required=True, help="Directory of its corpus.")
+    parser.add_argument(
+        "--measured", type=Path, required=True, help="JSON file that measure.py has written."
+    )
+    parser.add_argument(
+        "--packed", type=Path, required=True, help="JSON file that pack.py has written."
+    )
+    parser.add_argument("--out", type=Path, required=True, help="Markdown file to write.")
+    options = parser.parse_args()
     try:
         measured, packed = (
-            json.loads(path.read_text(encoding="utf-8")) for path in (given.measured, given.packed)
+            json.loads(path.read_text(encoding="utf-8"))
+            for path in (options.measured, options.packed)
         )
-        bilm = formats.read(given.model)
-        write(given.out, card(bilm, given.run, Corpus.open(given.corpus), measured, packed))
+        bilm, corpus = formats.read(options.model), Corpus.open(options.corpus)
+        write_file(options.out, make_card(bilm, options.run, corpus, measured, packed))
     except (ElmoError, OSError, ValueError, KeyError) as error:
         sys.exit(f"card: {error!r}")
-    print(given.out)
+    print(options.out)
 
 
 if __name__ == "__main__":

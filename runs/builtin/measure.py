@@ -1,9 +1,9 @@
-"""What a model knows, measured: perplexity, tags, senses, neighbors, adaptation.
+"""Measure a model: perplexity, part-of-speech tags, word senses, neighbors, adaptation.
 
     python runs/builtin/measure.py MODEL --data DIR --out measured.json [--adapted MODEL]
 
-Writes the numbers as JSON, with a signature of what determined them, and beside it the same as
-Markdown tables (measured.md). Ten minutes on two cores that have other things to do, or less.
+Writes the numbers as JSON, with a signature of what determined them, and beside that file the same
+as Markdown tables (measured.md). Takes about ten minutes on two busy cores.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import data_files
 import elmokit
+import separation
 import tables
-import texts
+from corpus_search import CorpusSearch
 from elmokit import Elmo
 from elmokit.errors import ElmoError
 from elmokit.lm import perplexity
-from elmokit.probe.neighbors.nearest import Uses, in_context
-from elmokit.probe.senses.separation import read_senses, senses_apart
+from elmokit.probe.neighbors.word_use import embed_word
 from elmokit.probe.tags.data import read_tagged
-from elmokit.probe.tags.measure import most_frequent_tag, tag_probe
-from elmokit.probe.untrained import untrained
-from elmokit.text.files import checksum, write_text
+from elmokit.probe.tags.measure import frequent_tag_correct, tag_answers
+from elmokit.probe.untrained import untrained_copy
+from elmokit.storage import checksum, write_text
 
 HERE = Path(__file__).parent
 WORDS = ("bank", "play")
+"""Words with two senses each, for the measurements of senses and neighbors."""
 QUERIES = (
     # The first two are the paper's.
     ("play", "Chico Ruiz made a spectacular play on Alusik 's grounder ."),
@@ -42,12 +44,12 @@ QUERIES = (
     ("bank", "We sat on the grassy bank and watched the river ."),
     ("bank", "The bank refused to lend him any more money ."),
 )
-SENTENCES_WITH = 2_000
-"""Of the training text with each word, to look for neighbors in."""
+SENTENCES_PER_WORD = 2_000
+"""Sentences of the training text with each word that are searched for neighbors, at most."""
 NEIGHBORS = 3
-"""Among uses of the same word, and among all."""
+"""Neighbors per query among uses of the same word, and as many among all words."""
 ADAPTATION_WORDS = 50_000
-"""Of each text, before and after adaptation."""
+"""Words of each text whose perplexity is measured before and after adaptation, at most."""
 
 Json = dict[str, Any]
 
@@ -57,181 +59,191 @@ def measure(
     data: Path,
     *,
     adapted: Elmo | None = None,
-    words: int | None = None,
+    max_words: int | None = None,
     seed: int = 0,
-    tell: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> Json:
-    """All of it; `words` shortens the texts, for a quick look."""
+    """Return all measurements of a model.
+
+    Args:
+        model: The model.
+        data: Directory of the data sets.
+        adapted: The model after adaptation to biomedical text, to compare with.
+        max_words: Words of each text to read, for a quick look; all by default.
+        seed: Random seed.
+        log: Called with lines about the progress and the results.
+    """
     hashes: dict[str, str] = {}
     seconds: dict[str, float] = {}
 
     @contextmanager
-    def part(name: str) -> Iterator[None]:
-        tell(f"{name} …")
+    def section(name: str) -> Iterator[None]:
+        log(f"{name} …")
         start = time.perf_counter()
         yield
         seconds[name] = round(time.perf_counter() - start, 1)
-        tell(f"{name}: {seconds[name]:.0f} s")
+        log(f"{name}: {seconds[name]:.0f} s")
 
-    found: Json = {}
-    blank = Elmo(untrained(model.bilm, seed), threads=model.threads)
-    with part("perplexity"):
-        general = perplexity(model, texts.sentences(data, "lm-en-test"), words=words)
-        found["perplexity"] = general.to_dict()
+    results: Json = {}
+    control = Elmo(untrained_copy(model.bilm, seed), threads=model.threads)
+    with section("perplexity"):
+        sentences = data_files.read_sentences(data, "lm-en-test")
+        general = perplexity(model, sentences, max_words=max_words)
+        results["perplexity"] = general.to_dict()
         hashes["lm-en-test"] = general.signature["data"]
-        tell(tables.perplexity_row("lm-en-test", found["perplexity"]))
-    with part("senses"):
-        found["senses"] = {word: _senses(model, blank, word, hashes) for word in WORDS}
-        tell(tables.senses(found["senses"]))
-    with part("neighbors"):
-        found["neighbors"] = _neighbors(model, data, hashes)
-        tell(tables.neighbors(found["neighbors"]))
-    with part("tags"):
-        found["tags"] = _tags(model, blank, data, seed, hashes, tell)
-        tell(tables.tags(found["tags"]))
+        log(tables.perplexity_line("lm-en-test", results["perplexity"]))
+    with section("senses"):
+        results["senses"] = {word: _senses(model, control, word, hashes) for word in WORDS}
+        log(tables.senses_table(results["senses"]))
+    with section("neighbors"):
+        results["neighbors"] = _neighbors(model, data, hashes)
+        log(tables.neighbors_table(results["neighbors"]))
+    with section("tags"):
+        results["tags"] = _tags(model, control, data, seed, hashes, log)
+        log(tables.tags_table(results["tags"]))
     if adapted is not None:
-        with part("adaptation"):
-            found["adaptation"] = _adaptation(model, adapted, data, words)
-            tell(tables.adaptation(found["adaptation"]))
+        with section("adaptation"):
+            results["adaptation"] = _adaptation(model, adapted, data, max_words)
+            log(tables.adaptation_table(results["adaptation"]))
     signature = {
         "model": model.bilm.fingerprint,
         "adapted": adapted and adapted.bilm.fingerprint,
         "data": hashes,
-        "words": words,
+        "words": max_words,
         "seed": seed,
         "state": model.state,
         "dtype": model.dtype,
         "elmokit": elmokit.__version__,
-        "command": " ".join(["python", "runs/builtin/measure.py", *_shown(sys.argv[1:])]),
+        "command": " ".join(["python", "runs/builtin/measure.py", *_file_names(sys.argv[1:])]),
     }
-    return {"signature": signature, "seconds": seconds, **found}
+    return {"signature": signature, "seconds": seconds, **results}
 
 
-def _senses(model: Elmo, blank: Elmo, word: str, hashes: dict[str, str]) -> Json:
+def _senses(model: Elmo, control: Elmo, word: str, hashes: dict[str, str]) -> Json:
     path = HERE / "senses" / f"{word}.tsv"
-    uses = read_senses(path)
+    uses = separation.read_senses(path)
     hashes[f"senses/{word}"] = checksum(path)
     return {
         "uses": len(uses),
-        "trained": [asdict(layer) for layer in senses_apart(model, word, uses)],
-        "untrained": [asdict(layer) for layer in senses_apart(blank, word, uses)],
+        "trained": [asdict(layer) for layer in separation.sense_separation(model, word, uses)],
+        "untrained": [asdict(layer) for layer in separation.sense_separation(control, word, uses)],
     }
 
 
 def _neighbors(model: Elmo, data: Path, hashes: dict[str, str]) -> list[Json]:
-    """From the top layer, in held-out text and, since there are few uses in it, other text."""
-    corpus = list(texts.sentences(data, "lm-en-valid"))
+    """Search held-out text and, since it has few uses of the words, sentences of other text."""
+    corpus = list(data_files.read_sentences(data, "lm-en-valid"))
     for word in WORDS:
-        corpus += texts.sentences_with(data, "lm-en-train", word, SENTENCES_WITH)
-    hashes["neighbors"] = _sentences_hash(corpus)
-    uses = Uses(model, corpus, layer="top")
-    found = []
+        corpus += data_files.sentences_with_word(data, "lm-en-train", word, SENTENCES_PER_WORD)
+    hashes["neighbors"] = _hash_sentences(corpus)
+    uses = CorpusSearch(model, corpus, layer="top")
+    results = []
     for word, sentence in QUERIES:
-        # Words as they are: the sentences are tokenized.
-        words, vector = in_context(model, word, sentence.split(), "top")
+        query = embed_word(model, word, sentence.split(), "top")  # the sentences are tokenized
         nearest = {
             among: [
-                {"similarity": one.similarity, "words": list(one.words), "place": one.place}
-                for one in uses.nearest(vector, NEIGHBORS, word=only, but=words)
+                {"similarity": one.similarity, "words": list(one.words), "place": one.position}
+                for one in uses.search(query.vector, NEIGHBORS, word=only, exclude=query.words)
             ]
             for among, only in (("this word", word), ("all words", None))
         }
-        found.append({"word": word, "sentence": sentence, "uses": len(uses), "nearest": nearest})
-    return found
+        results.append({"word": word, "sentence": sentence, "uses": len(uses), "nearest": nearest})
+    return results
 
 
 def _tags(
     model: Elmo,
-    blank: Elmo,
+    control: Elmo,
     data: Path,
     seed: int,
     hashes: dict[str, str],
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> Json:
-    with texts.unpacked(data, "pos-ewt") as place:
-        files = {name: place / f"{name}.tsv" for name in ("train", "dev", "test")}
+    with data_files.unpacked_data(data, "pos-ewt") as directory:
+        files = {name: directory / f"{name}.tsv" for name in ("train", "dev", "test")}
         sets = {name: read_tagged(path) for name, path in files.items()}
         hashes |= {f"pos-ewt/{name}": checksum(path) for name, path in files.items()}
     train = sets["train"]
     tests = {name: sets[name] for name in ("dev", "test")}
-    found: Json = {"words": {name: len(each.words) for name, each in sets.items()}}
-    found["most frequent"] = {
-        column: {name: most_frequent_tag(train, test, column) for name, test in tests.items()}
+    results: Json = {"words": {name: len(each.words) for name, each in sets.items()}}
+    results["most frequent"] = {
+        column: {
+            name: float(frequent_tag_correct(train, test, column).mean())
+            for name, test in tests.items()
+        }
         for column in train.tags
     }
-    for kind, elmo in (("trained", model), ("untrained", blank)):
-        scores = tag_probe(
-            elmo,
-            train,
-            tests,
-            seed=seed,
-            tell=lambda score, kind=kind: tell(  # type: ignore[misc]
-                f"  {kind}, {score.column}, layer {score.layer}: {score.accuracy['dev']:.2%} dev"
-            ),
-        )
-        found[kind] = [asdict(score) for score in scores]
-    return found
+    for network, elmo in (("trained", model), ("untrained", control)):
+        results[network] = []
+        for answers in tag_answers(elmo, train, tests, seed=seed):
+            score = answers.score
+            results[network].append(asdict(score))
+            accuracy = f"{score.accuracy['dev']:.2%} dev"
+            log(f"  {network}, {score.column}, layer {score.layer}: {accuracy}")
+    return results
 
 
-def _adaptation(model: Elmo, adapted: Elmo, data: Path, words: int | None) -> Json:
-    """Perplexities on both domains, of the model before and after it was adapted to one."""
-    words = min(words or ADAPTATION_WORDS, ADAPTATION_WORDS)
+def _adaptation(model: Elmo, adapted: Elmo, data: Path, max_words: int | None) -> Json:
+    """Measure perplexity on both domains, before and after adaptation to one of them."""
+    words = min(max_words or ADAPTATION_WORDS, ADAPTATION_WORDS)
     return {
         name: {
-            when: perplexity(elmo, texts.sentences(data, name), words=words).to_dict()
+            when: perplexity(elmo, data_files.read_sentences(data, name), max_words=words).to_dict()
             for when, elmo in (("before", model), ("after", adapted))
         }
         for name in ("lm-biomed-test", "lm-en-test")
     }
 
 
-def _sentences_hash(corpus: Iterable[Sequence[str]]) -> str:
+def _hash_sentences(corpus: Iterable[Sequence[str]]) -> str:
     digest = hashlib.sha256()
     for words in corpus:
         digest.update((" ".join(words) + "\n").encode("utf-8"))
     return digest.hexdigest()
 
 
-def _shown(arguments: Sequence[str]) -> list[str]:
-    """A command's arguments without the directories of this machine."""
+def _file_names(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a command without the directories of this machine."""
     return [Path(argument).name if os.sep in argument else argument for argument in arguments]
 
 
 def main() -> None:
-    """The command."""
-    about = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    about.add_argument("model", help="A directory, or a name.")
-    about.add_argument("--data", type=Path, required=True, help="The directory of the data.")
-    about.add_argument("--out", type=Path, required=True, help="The file of JSON to write.")
-    about.add_argument("--adapted", help="The model after adaptation to lm-biomed.")
-    about.add_argument("--words", type=int, help="Of texts, for a quick look; all by default.")
-    about.add_argument("--seed", type=int, default=0)
-    about.add_argument("--threads", type=int, help="Cores to use; all by default.")
-    given = about.parse_args()
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("model", help="Model directory, or name of a model.")
+    parser.add_argument("--data", type=Path, required=True, help="Directory of the data sets.")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file to write.")
+    parser.add_argument("--adapted", help="Model after adaptation to lm-biomed.")
+    parser.add_argument(
+        "--words", type=int, help="Words of each text to read, for a quick look (default: all)."
+    )
+    parser.add_argument("--seed", type=int, default=0, help="Random seed (default: 0).")
+    parser.add_argument("--threads", type=int, help="Number of threads (default: all cores).")
+    options = parser.parse_args()
     start = time.perf_counter()
     try:
-        if given.threads:
+        if options.threads:
             import torch
 
-            torch.set_num_threads(given.threads)
-        adapted = Elmo.load(given.adapted, threads=given.threads) if given.adapted else None
-        found = measure(
-            Elmo.load(given.model, threads=given.threads),
-            given.data,
+            torch.set_num_threads(options.threads)
+        adapted = Elmo.load(options.adapted, threads=options.threads) if options.adapted else None
+        results = measure(
+            Elmo.load(options.model, threads=options.threads),
+            options.data,
             adapted=adapted,
-            words=given.words,
-            seed=given.seed,
-            tell=lambda line: print(line, flush=True),
+            max_words=options.words,
+            seed=options.seed,
+            log=lambda line: print(line, flush=True),
         )
     except (ElmoError, OSError) as error:
         sys.exit(f"measure: {error}")
-    write(given.out, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    write(given.out.with_suffix(".md"), tables.everything(found))
-    print(f"{time.perf_counter() - start:.0f} s -> {given.out}")
+    write_file(options.out, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    write_file(options.out.with_suffix(".md"), tables.all_tables(results))
+    print(f"{time.perf_counter() - start:.0f} s -> {options.out}")
 
 
-def write(path: Path, text: str) -> None:
-    """At once or not at all."""
+def write_file(path: Path, text: str) -> None:
+    """Write a text file, all or nothing, and its directory if there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
 

@@ -1,8 +1,8 @@
-"""Make a model directory of a run's newest checkpoint, to look at the run while it goes.
+"""Write the newest checkpoint of a training run as a model, to examine it during training.
 
     python runs/builtin/snapshot.py RUN_DIR OUT_DIR --corpus CORPUS
 
-The run is only read. A run that has ended has its model in RUN_DIR itself.
+The run is only read. A finished run has its model in RUN_DIR itself.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from elmokit.bilm.weights import SOFTMAX, expected_shapes
 from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.text.vocabulary import Vocabulary
 from elmokit.train import checkpoint
-from elmokit.train.run import CHECKPOINTS, TRAINING, Plan
+from elmokit.train.run import CHECKPOINTS, TRAINING, RunPlan
 
 
 def snapshot(run: Path, corpus: Path) -> tuple[BiLM, dict[str, int]]:
-    """The model as the newest checkpoint has it, and where the run stood."""
-    plan = Plan.read(run / TRAINING)
-    newest = checkpoint.newest(run / TRAINING / CHECKPOINTS)
+    """Return the model of the newest checkpoint, and how far the run had come."""
+    plan = RunPlan.read(run / TRAINING)
+    newest = checkpoint.find_newest(run / TRAINING / CHECKPOINTS)
     if newest is None:
-        raise InputError(f"{run} has no checkpoint yet; the first comes after a few minutes")
+        raise InputError(f"{run} has no checkpoint yet; the first is written after a few minutes")
     with tempfile.TemporaryDirectory() as stage:
         # A copy, since the run deletes old checkpoints when it writes new ones.
-        arrays, facts = checkpoint.load(Path(shutil.copytree(newest, Path(stage) / "copy")))
+        arrays, metadata = checkpoint.load(Path(shutil.copytree(newest, Path(stage) / "copy")))
     vocabulary = Vocabulary.read(corpus / "vocab.txt")
     width = plan.config.lstm.width
     shapes = expected_shapes(plan.config) | dict(
@@ -45,27 +45,27 @@ def snapshot(run: Path, corpus: Path) -> tuple[BiLM, dict[str, int]]:
             f"{newest} has {len(flat):,} parameters; expected {sum(sizes.values()):,}: "
             f"{corpus} is not the corpus of this run"
         )
-    weights, place = {}, 0
+    weights, offset = {}, 0
     for name, shape in shapes.items():
-        weights[name] = flat[place : place + sizes[name]].reshape(shape)
-        place += sizes[name]
+        weights[name] = flat[offset : offset + sizes[name]].reshape(shape)
+        offset += sizes[name]
     settled = State.zeros(plan.config) if plan.recipe.text == "sentences" else None
-    return BiLM(plan.config, weights, vocabulary, settled), facts["progress"]
+    return BiLM(plan.config, weights, vocabulary, settled), metadata["progress"]
 
 
 def main() -> None:
-    """The command."""
-    about = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    about.add_argument("run", type=Path)
-    about.add_argument("out", type=Path)
-    about.add_argument("--corpus", type=Path, required=True)
-    given = about.parse_args()
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("run", type=Path, help="Directory of the training run.")
+    parser.add_argument("out", type=Path, help="Directory of the new model.")
+    parser.add_argument("--corpus", type=Path, required=True, help="Directory of its corpus.")
+    options = parser.parse_args()
     try:
-        bilm, progress = snapshot(given.run, given.corpus)
-        formats.write(bilm, given.out, "native")
+        bilm, progress = snapshot(options.run, options.corpus)
+        formats.write(bilm, options.out, "native")
     except (ElmoError, OSError) as error:
         sys.exit(f"snapshot: {error}")
-    print(f"step {progress['step']:,}, {progress['tokens']:,} tokens -> {given.out}")
+    print(f"step {progress['step']:,}, {progress['tokens']:,} tokens -> {options.out}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What was measured, as Markdown tables for a model card. Computes nothing."""
+"""Markdown tables of the measurements of a model, for its card. Computes nothing."""
 
 from __future__ import annotations
 
@@ -7,62 +7,67 @@ from typing import Any
 
 Json = dict[str, Any]
 
-AROUND = 6
+CONTEXT_WORDS = 6
 """Words shown on each side of a neighbor."""
+DIRECTIONS = ("forward", "backward")
 
 
-def everything(measured: Json) -> str:
-    """All tables, each under a heading."""
-    parts = [("Perplexity", perplexity(measured["perplexity"])), ("Tags", tags(measured["tags"]))]
-    parts.append(("Senses", senses(measured["senses"])))
-    parts.append(("Neighbors", neighbors(measured["neighbors"])))
+def all_tables(measured: Json) -> str:
+    """Return all tables, each under a heading."""
+    sections = [
+        ("Perplexity", perplexity_table(measured["perplexity"])),
+        ("Tags", tags_table(measured["tags"])),
+        ("Senses", senses_table(measured["senses"])),
+        ("Neighbors", neighbors_table(measured["neighbors"])),
+    ]
     if "adaptation" in measured:
-        parts.append(("Adaptation", adaptation(measured["adaptation"])))
-    return "\n".join(f"### {title}\n\n{text}\n" for title, text in parts)
+        sections.append(("Adaptation", adaptation_table(measured["adaptation"])))
+    return "\n".join(f"### {title}\n\n{text}\n" for title, text in sections)
 
 
-def perplexity(found: Json) -> str:
-    """Of held-out text."""
-    rows = [_perplexities("lm-en-test", found)]
-    return table(["text", "forward", "backward", "mean", "words", "unknown"], rows)
+def perplexity_table(measured: Json) -> str:
+    """Return a table of the perplexity of held-out text."""
+    rows = [_perplexity_cells("lm-en-test", measured)]
+    return markdown_table(["text", "forward", "backward", "mean", "words", "unknown"], rows)
 
 
-def perplexity_row(name: str, found: Json) -> str:
-    """The same in a line."""
-    return "  ".join(_perplexities(name, found))
+def perplexity_line(name: str, measured: Json) -> str:
+    """Return the perplexities of a text in one line."""
+    return "  ".join(_perplexity_cells(name, measured))
 
 
-def tags(found: Json) -> str:
-    """Accuracy by layer, beside the untrained network and the most frequent tag."""
+def tags_table(measured: Json) -> str:
+    """Return the tagging accuracy by layer, with the untrained network and the frequent tag."""
     rows = []
-    for column, frequent in found["most frequent"].items():
-        for name, value in frequent.items():
-            for kind in ("trained", "untrained"):
-                scores = {s["layer"]: s for s in found[kind] if s["column"] == column}
+    for column, frequent in measured["most frequent"].items():
+        for name, frequent_accuracy in frequent.items():
+            for network in ("trained", "untrained"):
+                scores = {s["layer"]: s for s in measured[network] if s["column"] == column}
                 best = max(scores, key=lambda layer: scores[layer]["accuracy"]["dev"])
                 cells = []
                 for layer, score in scores.items():
-                    shown = f"{100 * score['accuracy'][name]:.1f}"
-                    cells.append(f"**{shown}**" if kind == "trained" and layer == best else shown)
-                base = f"{100 * value:.1f}" if kind == "trained" else ""
-                rows.append([f"{column}, {name}", kind, *cells, base])
-    layers = [s["layer"] for s in found["trained"] if s["column"] == column]
+                    accuracy = f"{100 * score['accuracy'][name]:.1f}"
+                    is_best = network == "trained" and layer == best
+                    cells.append(f"**{accuracy}**" if is_best else accuracy)
+                last = f"{100 * frequent_accuracy:.1f}" if network == "trained" else ""
+                rows.append([f"{column}, {name}", network, *cells, last])
+    layers = [s["layer"] for s in measured["trained"] if s["column"] == column]
     titles = ["layer 0: characters", *(f"layer {each}" for each in layers[1:-1]), "all layers"]
-    return table(["tags", "network", *titles, "most frequent tag"], rows)
+    return markdown_table(["tags", "network", *titles, "most frequent tag"], rows)
 
 
-def senses(found: dict[str, Json]) -> str:
-    """How far apart, by layer."""
+def senses_table(measured: dict[str, Json]) -> str:
+    """Return how well each layer separates the senses of each word."""
     rows = []
-    for word, about in found.items():
-        for kind in ("trained", "untrained"):
-            for layer in about[kind]:
-                if kind == "untrained" and layer["layer"] == 0:
+    for word, separation in measured.items():
+        for network in ("trained", "untrained"):
+            for layer in separation[network]:
+                if network == "untrained" and layer["layer"] == 0:
                     continue  # the same for every model: one vector for all uses
                 rows.append(
                     [
-                        f"{word} ({about['uses']} uses)",
-                        kind,
+                        f"{word} ({separation['uses']} uses)",
+                        network,
                         str(layer["layer"]),
                         f"{100 * layer['accuracy']:.1f} %",
                         f"{layer['within']:.3f}",
@@ -70,54 +75,48 @@ def senses(found: dict[str, Json]) -> str:
                     ]
                 )
     titles = ["word", "network", "layer", "nearest use has the same sense", "cosine, same sense"]
-    return table([*titles, "cosine, other sense"], rows)
+    return markdown_table([*titles, "cosine, other sense"], rows)
 
 
-def neighbors(found: Sequence[Json]) -> str:
-    """The nearest uses of each query."""
+def neighbors_table(measured: Sequence[Json]) -> str:
+    """Return the nearest uses of each query."""
     rows = []
-    for query in found:
-        asked = _marked(query["sentence"].split(), _place(query))
-        for among, nearest in query["nearest"].items():
-            for one in nearest:
-                shown = _marked(one["words"], one["place"])
-                rows.append([asked, among, f"{one['similarity']:.2f}", shown])
-                asked = ""
-    return table(["use", "among", "cosine", "nearest uses"], rows)
+    for query in measured:
+        words: list[str] = query["sentence"].split()
+        position = [word.lower() for word in words].index(query["word"])
+        sentence = _bold_in_context(words, position)
+        for among, neighbors in query["nearest"].items():
+            for one in neighbors:
+                use = _bold_in_context(one["words"], one["place"])
+                rows.append([sentence, among, f"{one['similarity']:.2f}", use])
+                sentence = ""
+    return markdown_table(["use", "among", "cosine", "nearest uses"], rows)
 
 
-def adaptation(found: dict[str, Json]) -> str:
-    """Before and after, on both domains."""
+def adaptation_table(measured: dict[str, Json]) -> str:
+    """Return the perplexities before and after adaptation, on both domains."""
+    columns = [(when, direction) for when in ("before", "after") for direction in DIRECTIONS]
     rows = [
-        [name, *(f"{about[when][way]:.1f}" for when in ("before", "after") for way in _WAYS)]
-        for name, about in found.items()
+        [name, *(f"{perplexities[when][direction]:.1f}" for when, direction in columns)]
+        for name, perplexities in measured.items()
     ]
-    titles = [f"{when}: {way}" for when in ("before", "after") for way in _WAYS]
-    return table(["text", *titles], rows)
+    return markdown_table(["text", *(f"{when}: {way}" for when, way in columns)], rows)
 
 
-_WAYS = ("forward", "backward")
+def _perplexity_cells(name: str, measured: Json) -> list[str]:
+    numbers = (f"{measured[direction]:.1f}" for direction in (*DIRECTIONS, "mean"))
+    return [name, *numbers, f"{measured['words']:,}", f"{100 * measured['oov']:.1f} %"]
 
 
-def _perplexities(name: str, found: Json) -> list[str]:
-    numbers = (f"{found[way]:.1f}" for way in (*_WAYS, "mean"))
-    return [name, *numbers, f"{found['words']:,}", f"{100 * found['oov']:.1f} %"]
+def _bold_in_context(words: Sequence[str], position: int) -> str:
+    """Return a word in bold, with some words around it."""
+    first, last = max(0, position - CONTEXT_WORDS), min(len(words), position + CONTEXT_WORDS + 1)
+    before, after = " ".join(words[first:position]), " ".join(words[position + 1 : last])
+    text = f"{'… ' if first else ''}{before} **{words[position]}** {after}".strip()
+    return text.replace("|", "\\|") + (" …" if last < len(words) else "")
 
 
-def _place(query: Json) -> int:
-    words: list[str] = query["sentence"].lower().split()
-    return words.index(query["word"])
-
-
-def _marked(words: Sequence[str], place: int) -> str:
-    """A word in bold, with some words around it."""
-    first, last = max(0, place - AROUND), min(len(words), place + AROUND + 1)
-    before, behind = " ".join(words[first:place]), " ".join(words[place + 1 : last])
-    whole = f"{'… ' if first else ''}{before} **{words[place]}** {behind}".strip()
-    return whole.replace("|", "\\|") + (" …" if last < len(words) else "")
-
-
-def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Markdown."""
+def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table."""
     lines = [titles, ["---"] * len(titles), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

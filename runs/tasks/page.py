@@ -1,8 +1,8 @@
-"""The tables and the picture of docs/tasks.md, from comparisons that were made.
+"""Write the tables and the figure of docs/tasks.md, from finished comparisons.
 
     python runs/tasks/page.py WORK_DIR --out tables.md --picture tasks.svg
 
-Reads WORK_DIR/*/comparison.json, as `elmo task compare` leaves them; computes nothing but means.
+Reads WORK_DIR/*/comparison.json, as `elmo task compare` writes them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ Json = dict[str, Any]
 
 
 class Known(NamedTuple):
-    """How a comparison is called, and what the paper has for it."""
+    """The names of a comparison, and the paper's result for it."""
 
     title: str
+    """Name of the task."""
     data: str
+    """Name of the dataset."""
     paper: str
-    """The paper's relative error reduction, and its data if that is other data."""
+    """The paper's relative error reduction, and its dataset if that is another one."""
 
 
 KNOWN = {
@@ -35,20 +37,20 @@ KNOWN = {
 
 
 def main() -> None:
-    """Read, write, done."""
+    """Read the comparisons and write the tables and the figure."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("work", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--picture", type=Path)
-    given = parser.parse_args()
-    found = read(given.work)
-    given.out.write_text(tables(found), encoding="utf-8")
-    if given.picture:
-        given.picture.write_text(picture(found), encoding="utf-8")
+    arguments = parser.parse_args()
+    comparisons = read(arguments.work)
+    arguments.out.write_text(tables(comparisons), encoding="utf-8")
+    if arguments.picture:
+        arguments.picture.write_text(picture(comparisons), encoding="utf-8")
 
 
 def read(work: Path) -> dict[str, Json]:
-    """The comparisons in a directory, in the order of the paper's table."""
+    """Return the comparisons in a directory by name, in the order of the paper's table."""
     return {
         name: json.loads((work / name / "comparison.json").read_text(encoding="utf-8"))
         for name in KNOWN
@@ -56,26 +58,26 @@ def read(work: Path) -> dict[str, Json]:
     }
 
 
-def tables(found: dict[str, Json]) -> str:
-    """All tables as Markdown, and what determined them."""
+def tables(comparisons: dict[str, Json]) -> str:
+    """Return all tables as Markdown, and what determined them."""
     return "\n".join(
         [
-            *("<!-- whole -->", *whole(found), ""),
-            *("<!-- small -->", *small(found), ""),
-            *("<!-- weights -->", *weights(found), ""),
-            *("<!-- signature -->", *signature(found), ""),
+            *("<!-- whole -->", *whole(comparisons), ""),
+            *("<!-- small -->", *small(comparisons), ""),
+            *("<!-- weights -->", *weights(comparisons), ""),
+            *("<!-- signature -->", *signature(comparisons), ""),
         ]
     )
 
 
-def whole(found: dict[str, Json]) -> list[str]:
-    """Baseline and ELMo with all of the training set."""
+def whole(comparisons: dict[str, Json]) -> list[str]:
+    """Return the table of the baseline and ELMo with the whole training set."""
     lines = [
         "| task | data | training | score | baseline | + ELMo | gain | error | the paper's | seeds "
         "won |",
         "|---|---|--:|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for name, numbers in found.items():
+    for name, numbers in comparisons.items():
         row = next(row for row in numbers["rows"] if row["share"] == 1)
         baseline, elmo = row["baseline"], row["elmo"]
         known = KNOWN[name]
@@ -88,13 +90,13 @@ def whole(found: dict[str, Json]) -> list[str]:
     return lines
 
 
-def small(found: dict[str, Json]) -> list[str]:
-    """The gain by the size of the training set."""
+def small(comparisons: dict[str, Json]) -> list[str]:
+    """Return the table of the gain by size of the training set."""
     lines = [
         "| data | part | examples | baseline | + ELMo | gain | error |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for name, numbers in found.items():
+    for name, numbers in comparisons.items():
         if len(numbers["rows"]) < 2:
             continue
         for row in numbers["rows"]:
@@ -108,32 +110,34 @@ def small(found: dict[str, Json]) -> list[str]:
     return lines
 
 
-def weights(found: dict[str, Json]) -> list[str]:
-    """What each place has learned to take from each layer."""
+def weights(comparisons: dict[str, Json]) -> list[str]:
+    """Return the table of the layer weights at each place where ELMo enters."""
     lines = ["| data | place | characters | LSTM 1 | LSTM 2 | γ |", "|---|---|--:|--:|--:|--:|"]
-    for name, numbers in found.items():
+    for name, numbers in comparisons.items():
         for place, learned in numbers["weights"].items():
             shares = " | ".join(f"{share:.2f}" for share in learned["shares"])
             lines.append(f"| {KNOWN[name].data} | {place} | {shares} | {learned['gamma']:.2f} |")
     return lines
 
 
-def signature(found: dict[str, Json]) -> list[str]:
-    """What the numbers depend on."""
-    models = {numbers["biLM"][:12] for numbers in found.values()}
-    versions = {numbers["elmokit"] for numbers in found.values()}
-    data = ", ".join(f"{name} {numbers['data']['test'][:8]}" for name, numbers in found.items())
+def signature(comparisons: dict[str, Json]) -> list[str]:
+    """Return a line with versions, models and data that the numbers depend on."""
+    models = {numbers["biLM"][:12] for numbers in comparisons.values()}
+    versions = {numbers["elmokit"] for numbers in comparisons.values()}
+    data = ", ".join(
+        f"{name} {numbers['data']['test'][:8]}" for name, numbers in comparisons.items()
+    )
     return [
         f"elmokit {', '.join(sorted(versions))}, biLM {', '.join(sorted(models))}, "
         f"test data {data}."
     ]
 
 
-def picture(found: dict[str, Json]) -> str:
-    """For each task the baseline's score and ELMo's on one scale; every seed faint."""
+def picture(comparisons: dict[str, Json]) -> str:
+    """Return an SVG with the scores of the baseline and of ELMo for each task; seeds are faint."""
     step, left, width, top = 40, 190, 440, 62
     lowest, highest = 30, 100
-    bottom = top + step * len(found) - 12
+    bottom = top + step * len(comparisons) - 12
 
     def x(score: float) -> float:
         return round(left + width * (score - lowest) / (highest - lowest), 1)
@@ -146,7 +150,7 @@ def picture(found: dict[str, Json]) -> str:
             f'<text x="{x(tick)}" y="{bottom + 16}" class="n s">{tick}</text>',
         )
     ]
-    for k, (name, numbers) in enumerate(found.items()):
+    for k, (name, numbers) in enumerate(comparisons.items()):
         row = next(row for row in numbers["rows"] if row["share"] == 1)
         y = top + step * k
         means = [row[system]["mean"] for system in ("baseline", "elmo")]
@@ -202,8 +206,8 @@ def _won(row: Json) -> int:
 
 
 def _examples(numbers: Json, share: float) -> int:
-    found: int = next(run["examples"] for run in numbers["runs"] if run["share"] == share)
-    return found
+    examples: int = next(run["examples"] for run in numbers["runs"] if run["share"] == share)
+    return examples
 
 
 if __name__ == "__main__":

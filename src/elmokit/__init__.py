@@ -1,10 +1,13 @@
-"""elmokit: the modern ELMo. Text in, contextual word vectors out.
+"""elmokit: contextual word vectors from ELMo models.
 
     from elmokit import Elmo
-    elmo = Elmo.load("path/to/model")
+
+    elmo = Elmo.load()                                      # the built-in English model
     vectors = elmo.embed(["She went to the bank .", "The river bank was muddy ."])
 
-Names are imported at first use, so that `import elmokit` takes milliseconds.
+The subpackages are `elmokit.lm` (predicting words), `elmokit.vectors` (files of vectors),
+`elmokit.nn` (PyTorch modules), `elmokit.train` (training), `elmokit.tasks` (the tasks of the paper)
+and `elmokit.probe` (analyses). Names are imported at first use, so that `import elmokit` is fast.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ from elmokit._exports import lazy_exports
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from elmokit.bench import benchmark
     from elmokit.bilm.config import BiLMConfig
     from elmokit.bilm.mix import Mix
     from elmokit.bilm.model import BiLM
-    from elmokit.elmo import Elmo
+    from elmokit.convert import convert_model
+    from elmokit.elmo import Elmo, EmbeddedSentence
     from elmokit.errors import (
         ConfigError,
         ElmoError,
@@ -31,6 +36,10 @@ if TYPE_CHECKING:
         TrainingError,
         WeightsError,
     )
+    from elmokit.fetch.published import list_models
+    from elmokit.inspect import inspect_model
+    from elmokit.vectors.embed import embed_to_file
+    from elmokit.vectors.reader import load_vectors
 
 __all__ = [
     "BiLM",
@@ -38,6 +47,7 @@ __all__ = [
     "ConfigError",
     "Elmo",
     "ElmoError",
+    "EmbeddedSentence",
     "FormatError",
     "InputError",
     "InputTypeError",
@@ -47,6 +57,12 @@ __all__ = [
     "TrainingError",
     "WeightsError",
     "__version__",
+    "benchmark",
+    "convert_model",
+    "embed_to_file",
+    "inspect_model",
+    "list_models",
+    "load_vectors",
 ]
 
 __getattr__, __dir__ = lazy_exports(
@@ -57,6 +73,7 @@ __getattr__, __dir__ = lazy_exports(
         "ConfigError": "elmokit.errors",
         "Elmo": "elmokit.elmo",
         "ElmoError": "elmokit.errors",
+        "EmbeddedSentence": "elmokit.elmo",
         "FormatError": "elmokit.errors",
         "InputError": "elmokit.errors",
         "InputTypeError": "elmokit.errors",
@@ -65,5 +82,11 @@ __getattr__, __dir__ = lazy_exports(
         "ModelNotFound": "elmokit.errors",
         "TrainingError": "elmokit.errors",
         "WeightsError": "elmokit.errors",
+        "benchmark": "elmokit.bench",
+        "convert_model": "elmokit.convert",
+        "embed_to_file": "elmokit.vectors.embed",
+        "inspect_model": "elmokit.inspect",
+        "list_models": "elmokit.fetch.published",
+        "load_vectors": "elmokit.vectors.reader",
     },
 )

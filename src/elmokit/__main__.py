@@ -1,4 +1,4 @@
-"""`python -m elmokit` is the command `elmo`."""
+"""Run the command `elmo` with `python -m elmokit`."""
 
 from elmokit.cli import main
 

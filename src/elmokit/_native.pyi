@@ -1,4 +1,4 @@
-"""The compiled kernel: `src/native/bind.cpp`. Shape letters as in `engine/reference.py`."""
+"""The compiled kernel, built from `src/native/`. Shape letters as in `engine/reference.py`."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ import numpy.typing as npt
 _Floats = npt.NDArray[np.float32]
 
 def instruction_sets(*, int8: bool) -> list[str]:
-    """The instruction sets that this machine can run, the fastest first."""
+    """Return the instruction sets that this machine can run, the fastest first."""
 
 PADDED_FILTERS: int
-"""Arrays of padded filters have a multiple of so many for each width."""
+"""The number of filters of each width is padded to a multiple of this."""
 
-def windows(
+def convolution_forward(
     isa: str,
     filters: Sequence[tuple[int, int]],
     max_characters: int,
@@ -23,12 +23,12 @@ def windows(
     ids: npt.NDArray[np.int16],
     lengths: npt.NDArray[np.int64],
     outputs: _Floats,
-    places: npt.NDArray[np.int16],
+    positions: npt.NDArray[np.int16],
     /,
 ) -> None:
-    """Words to filter outputs and the places of the largest windows, which are written."""
+    """Write the filter outputs of words, and the positions of the largest windows."""
 
-def windows_backward(
+def convolution_backward(
     isa: str,
     filters: Sequence[tuple[int, int]],
     max_characters: int,
@@ -36,13 +36,13 @@ def windows_backward(
     ids: npt.NDArray[np.int16],
     lengths: npt.NDArray[np.int64],
     outputs: _Floats,
-    places: npt.NDArray[np.int16],
-    gradients: _Floats,
-    biases: _Floats,
-    table: _Floats,
+    positions: npt.NDArray[np.int16],
+    d_outputs: _Floats,
+    d_biases: _Floats,
+    d_table: _Floats,
     /,
 ) -> None:
-    """Adds the gradients of the outputs to those of the biases and of the table."""
+    """Add the gradients of the biases and the table, given those of the outputs."""
 
 def lstm_forward(
     isa: str,
@@ -51,15 +51,15 @@ def lstm_forward(
     projection: _Floats,
     cell_clip: float,
     projection_clip: float,
-    hidden: _Floats,
-    cell: _Floats,
+    initial_hidden: _Floats,
+    initial_cell: _Floats,
     gates: _Floats,
     cells: _Floats,
+    cell_outputs: _Floats,
     outputs: _Floats,
-    said: _Floats,
     /,
 ) -> None:
-    """Reads a packed batch; the last four are written, `learn_lstm.h` says with what."""
+    """Run a layer over a packed batch; writes the last four arrays, see `train_lstm.h`."""
 
 def lstm_backward(
     isa: str,
@@ -68,21 +68,21 @@ def lstm_backward(
     projection: _Floats,
     cell_clip: float,
     projection_clip: float,
-    cell: _Floats,
+    initial_cell: _Floats,
     gates: _Floats,
     cells: _Floats,
-    said: _Floats,
-    d_said: _Floats,
+    outputs: _Floats,
+    d_outputs: _Floats,
     d_hidden: _Floats,
     d_cell: _Floats,
     d_gates: _Floats,
     d_projected: _Floats,
     /,
 ) -> None:
-    """The way back; the last four are written."""
+    """Run the backward pass of a layer; writes the last four arrays, see `train_lstm.h`."""
 
 SOFTMAX_COLUMNS: int
-"""A block of logits has a multiple of so many columns."""
+"""The number of columns of a block of logits is a multiple of this."""
 
 def softmax(
     isa: str,
@@ -98,10 +98,10 @@ def softmax(
     bias_gradient: _Floats | None = None,
     /,
 ) -> float:
-    """The sum of the losses of a block of rows; `kernels.h` says what becomes of the arrays."""
+    """Return the sum of the losses of a block of rows; `kernels.h` describes the arrays."""
 
 class Network:
-    """A frozen biLM. Arrays are C-contiguous; results are written into the arrays passed."""
+    """A frozen biLM. Takes C-contiguous arrays, and writes results into the arrays passed."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Network:
     def load_lstm(
         self,
         layer: int,
-        side: int,
+        direction: int,
         input: _Floats,
         recurrent: _Floats,
         bias: _Floats,

@@ -1,41 +1,41 @@
-"""The few exceptions a user can meet.
+"""The exceptions that elmokit raises for problems a user can fix.
 
-Every message says what was found, what was expected and what to do; the command line prints it
-in one line. All of them are `ElmoError`, so one `except` catches the family.
+Every message says what was found, what was expected and what to do; the command line prints it on
+one line. All of them are subclasses of `ElmoError`, so that one `except` clause catches them all.
 """
 
 
 class ElmoError(Exception):
-    """Anything elmokit refuses to do, for a reason the user can act on."""
+    """Base class of all elmokit errors."""
 
 
 class ConfigError(ElmoError, ValueError):
-    """An architecture that cannot be: a missing, wrong or contradictory option."""
+    """A model configuration has a missing, invalid or contradictory option."""
 
 
 class WeightsError(ElmoError, ValueError):
-    """Arrays that do not belong to the architecture: missing, misshapen or not finite."""
+    """The weights do not fit the architecture: an array is missing, misshapen or not finite."""
 
 
 class FormatError(ElmoError):
-    """A file that is damaged, incomplete or something else than it should be."""
+    """A file is damaged, incomplete, or not in the expected format."""
 
 
 class ModelNotFound(FormatError, FileNotFoundError):
-    """There is no model where one was expected."""
+    """No model was found at the given path or under the given name."""
 
 
 class InputError(ElmoError, ValueError):
-    """An argument or a text that cannot be used; the message names its position."""
+    """An argument or a text cannot be used; the message says which one and where."""
 
 
 class InputTypeError(InputError, TypeError):
-    """An argument of the wrong type; the message names its position."""
+    """An argument has the wrong type; the message says which one and where."""
 
 
 class MissingExtra(ElmoError, ImportError):
-    """An optional package is needed; the message names the pip command."""
+    """An optional package is not installed; the message gives the pip command that installs it."""
 
 
 class TrainingError(ElmoError):
-    """A run that cannot begin, go on or be resumed."""
+    """A training run cannot be started, continued or resumed."""

@@ -1,7 +1,7 @@
-"""Optional packages: which extra installs each of them, and the one check that they are there.
+"""Optional packages: which extra installs each of them, and the check that they are installed.
 
-The base install embeds text. Everything else names what it needs here, so that a missing package
-is always reported in the same way, with the command that installs it.
+The base install embeds text. Everything else checks its packages here, so that a missing one is
+always reported in the same way, with the command that installs it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def require(package: str, purpose: str) -> ModuleType:
 
     Args:
         package: Import name of the package; one of `EXTRAS`.
-        purpose: What needs it, as the subject of a sentence, such as `"Parquet files"`.
+        purpose: What needs it, as the plural subject of a sentence, such as `"Parquet files"`.
     """
     try:
         return import_module(package)
@@ -39,7 +39,13 @@ def require(package: str, purpose: str) -> ModuleType:
 
 
 def explain(error: ImportError, purpose: str) -> MissingExtra | None:
-    """Return the `MissingExtra` for a failed import, or None if no extra would have helped."""
+    """Return the `MissingExtra` for a failed import, or None if no extra installs the package.
+
+    Args:
+        error: What the import raised.
+        purpose: What needs the package, as the singular subject of a sentence, such as
+            `"elmo pretrain"`.
+    """
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
         return None

@@ -17,12 +17,22 @@ if TYPE_CHECKING:
 ProgressCallback = Callable[[int, int | None], None]
 """Called with how much is done, and how much there is in all if that is known."""
 
+StageCallback = Callable[[str, int, int | None], None]
+"""Called with the stage of the work, how much of it is done, and how much there is if known.
+
+`ProgressDisplay.update` is one.
+"""
+
 LINE_SECONDS = 30.0
 """Time between two lines of the same work where stderr is not a terminal."""
 
 
 def ignore_progress(done: int, total: int | None) -> None:
     """Accept a report and do nothing: the default of functions that report progress."""
+
+
+def ignore_stages(stage: str, done: int, total: int | None) -> None:
+    """Accept a report and do nothing: the default of functions that report stages."""
 
 
 def is_terminal() -> bool:
@@ -49,6 +59,7 @@ class ProgressDisplay:
         self._bars: Any = None
         self._tasks: dict[str, TaskID] = {}
         self._printed: dict[str, float] = {}
+        self._started: dict[tuple[str, float | None], tuple[float, float]] = {}
 
     def __enter__(self) -> ProgressDisplay:
         if self._terminal:
@@ -75,9 +86,11 @@ class ProgressDisplay:
             self._bars.update(self._tasks[key], completed=done, total=total, text=text)
             return
         now = time.monotonic()
+        started, first = self._started.setdefault((key, total), (now, done))
         if self._lines and now - self._printed.setdefault(key, now) >= LINE_SECONDS:
             self._printed[key] = now
-            self.message(f"{_fraction(done, total)}{f'{key}: ' if key else ''}{text}")
+            left = _time_left(now - started, done - first, done, total)
+            self.message(f"{_fraction(done, total)}{f'{key}: ' if key else ''}{text}{left}")
 
     def message(self, text: str) -> None:
         """Print a line that stays, above the bars."""
@@ -123,3 +136,12 @@ class ProgressDisplay:
 
 def _fraction(done: float, total: float | None) -> str:
     return f"{min(done / total, 1.0):6.1%}  " if total else ""
+
+
+def _time_left(seconds: float, gained: float, done: float, total: float | None) -> str:
+    """Return the time left, where it can be estimated from the time since the first update."""
+    if not total or gained <= 0:
+        return ""
+    minutes, rest = divmod(round(max(total - done, 0) * seconds / gained), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f", {hours}:{minutes:02d}:{rest:02d} left"

@@ -1,4 +1,4 @@
-// The rows of activations between two products: floats and, for int8 weights, their codes.
+// Rows of activations, the input of a matrix product: floats and, for int8 weights, their codes.
 #pragma once
 
 #include "kernels.h"
@@ -8,8 +8,8 @@ namespace elmokit {
 
 class Activations {
   public:
-    /// Room for `rows` of `depth` values, each padded with zeros to whole panels and one line more,
-    /// so that the rows of a tile do not compete for the same places in the cache.
+    /// Allocates `rows` of `depth` values. A row is padded with zeros to whole panels and one panel
+    /// more, so that the rows of a tile do not map to the same cache sets.
     void reserve(const Kernels& kernels, int rows, int depth, bool int8) {
         const std::ptrdiff_t panel = kPanelVectors * kernels.lanes;
         kernels_ = &kernels;
@@ -26,13 +26,14 @@ class Activations {
     float* row(int r) { return values_.data() + r * stride_; }
     std::ptrdiff_t stride() const { return stride_; }
 
+    /// Computes the int8 codes of a row from its floats.
     void quantize(int r) {
-        kernels_->quantize(row(r), depth_, codes_.data() + r * code_stride_, &scales_[r], &sums_[r]);
+        kernels_->quantize(row(r), depth_, codes_.data() + r * code_stride_, &scales_[r],
+                           &sums_[r]);
     }
 
     Rows view() const {
-        return {values_.data(), stride_,        codes_.data(), code_stride_,
-                scales_.data(), sums_.data()};
+        return {values_.data(), stride_, codes_.data(), code_stride_, scales_.data(), sums_.data()};
     }
 
   private:

@@ -1,4 +1,4 @@
-// The numbers of a biLM's architecture, as `bilm/config.py` has them.
+// The architecture of a biLM: the sizes and switches of `bilm/config.py`.
 #pragma once
 
 #include <utility>
@@ -7,23 +7,23 @@
 namespace elmokit {
 
 struct Architecture {
-    // from characters to word vectors
-    std::vector<std::pair<int, int>> filters;  // width in characters, how many
+    // character network: characters to word vectors
+    std::vector<std::pair<int, int>> filters;  // (width in characters, number of filters)
     int characters = 0;
     int embedding_dim = 0;
     int max_characters = 0;
-    bool tanh = false;  // else relu
+    bool tanh = false;  // activation; relu if false
     int highways = 0;
     bool character_projection = true;
 
-    // from word vectors to contextual ones
+    // LSTM: word vectors to contextual vectors
     int cells = 0;  // H
     int width = 0;  // P
     int layers = 0;
     bool projection = true;
     bool skip = true;
-    float cell_clip = 0.0f;  // infinity for none
-    float projection_clip = 0.0f;
+    float cell_clip = 0.0f;        // infinity: no clipping
+    float projection_clip = 0.0f;  // infinity: no clipping
 
     int n_filters() const {
         int sum = 0;

@@ -1,4 +1,4 @@
-// Arrays on their way from Python into the kernel, and the check of their shapes.
+// The array types that Python passes to the kernel, and a check of their shapes.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,9 +17,9 @@ using Array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu
 using Vector = Array<const float, 1>;
 using Table = Array<const float, 2>;
 
-/// Raises ValueError unless the array has this shape.
+/// Throws nb::value_error, Python's ValueError, unless the array has this shape.
 template <class A>
-void expect(const char* name, const A& array, std::initializer_list<std::ptrdiff_t> shape) {
+void check_shape(const char* name, const A& array, std::initializer_list<std::ptrdiff_t> shape) {
     std::size_t axis = 0;
     for (const std::ptrdiff_t size : shape) {
         if (static_cast<std::ptrdiff_t>(array.shape(axis)) != size) {

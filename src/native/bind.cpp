@@ -1,6 +1,6 @@
-// The kernel as the Python module `elmokit._native`: shapes are checked here, and while numbers are
-// crunched other Python threads run. `engine/native.py` is the only caller of what is here,
-// `nn/` of bind_learning*.cpp.
+// The Python module `elmokit._native`. Checks the shapes of arrays and releases the GIL during
+// computations. Only `engine/native.py` calls the functions of this file; only `nn/` calls those of
+// bind_training*.cpp.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -12,32 +12,32 @@
 namespace nb = nanobind;
 using namespace elmokit;
 
-void bind_learning(nb::module_& m);  // bind_learning.cpp
-void bind_learning_lstm(nb::module_& m);  // bind_learning_lstm.cpp
+void bind_training(nb::module_& m);       // bind_training.cpp
+void bind_training_lstm(nb::module_& m);  // bind_training_lstm.cpp
 
 namespace {
 
 void load_filters(Network& network, int index, const Array<const float, 3>& weight,
                   const Vector& bias) {
     const auto [width, count] = network.architecture.filters.at(index);
-    expect("weight", weight, {width, network.architecture.embedding_dim, count});
-    expect("bias", bias, {count});
+    check_shape("weight", weight, {width, network.architecture.embedding_dim, count});
+    check_shape("bias", bias, {count});
     network.characters.load_filters(index, weight.data(), bias.data());
 }
 
 void load_embedding(Network& network, const Table& embedding) {
-    expect("embedding", embedding,
-           {network.architecture.characters, network.architecture.embedding_dim});
+    check_shape("embedding", embedding,
+                {network.architecture.characters, network.architecture.embedding_dim});
     network.characters.load_embedding(embedding.data());
 }
 
 void load_highway(Network& network, int index, const Table& carry, const Vector& carry_bias,
                   const Table& transform, const Vector& transform_bias) {
     const int n = network.architecture.n_filters();
-    expect("carry", carry, {n, n});
-    expect("carry_bias", carry_bias, {n});
-    expect("transform", transform, {n, n});
-    expect("transform_bias", transform_bias, {n});
+    check_shape("carry", carry, {n, n});
+    check_shape("carry_bias", carry_bias, {n});
+    check_shape("transform", transform, {n, n});
+    check_shape("transform_bias", transform_bias, {n});
     const nb::gil_scoped_release released;
     network.characters.load_highway(index, {carry.data(), n, carry_bias.data()},
                                     {transform.data(), n, transform_bias.data()});
@@ -45,32 +45,34 @@ void load_highway(Network& network, int index, const Table& carry, const Vector&
 
 void load_projection(Network& network, const Table& weight, const Vector& bias) {
     const int width = network.architecture.width;
-    expect("weight", weight, {network.architecture.n_filters(), width});
-    expect("bias", bias, {width});
+    check_shape("weight", weight, {network.architecture.n_filters(), width});
+    check_shape("bias", bias, {width});
     const nb::gil_scoped_release released;
     network.characters.load_projection({weight.data(), width, bias.data()});
 }
 
-void load_lstm(Network& network, int layer, int side, const Table& input, const Table& recurrent,
-               const Vector& bias, const std::optional<Table>& projection) {
+void load_lstm(Network& network, int layer, int direction, const Table& input,
+               const Table& recurrent, const Vector& bias, const std::optional<Table>& projection) {
     const auto& a = network.architecture;
-    expect("input", input, {a.width, 4 * a.cells});
-    expect("recurrent", recurrent, {a.width, 4 * a.cells});
-    expect("bias", bias, {4 * a.cells});
-    if (projection) expect("projection", *projection, {a.cells, a.width});
+    check_shape("input", input, {a.width, 4 * a.cells});
+    check_shape("recurrent", recurrent, {a.width, 4 * a.cells});
+    check_shape("bias", bias, {4 * a.cells});
+    if (projection) check_shape("projection", *projection, {a.cells, a.width});
     if (projection.has_value() != a.projection)
-        throw nb::value_error("a projection where the architecture has none, or none where it has");
+        throw nb::value_error(a.projection
+                                  ? "the architecture has a projection, but none was passed"
+                                  : "the architecture has no projection, but one was passed");
     const nb::gil_scoped_release released;
-    network.lstm.load(layer, side, input.data(), recurrent.data(), bias.data(),
+    network.lstm.load(layer, direction, input.data(), recurrent.data(), bias.data(),
                       projection ? projection->data() : nullptr);
 }
 
 void word_vectors(Network& network, const Array<const std::int16_t, 2>& ids,
                   const Array<const std::int64_t, 1>& lengths, const Array<float, 2>& out) {
     const auto words = static_cast<std::ptrdiff_t>(ids.shape(0));
-    expect("ids", ids, {words, network.architecture.max_characters});
-    expect("lengths", lengths, {words});
-    expect("out", out, {words, network.architecture.width});
+    check_shape("ids", ids, {words, network.architecture.max_characters});
+    check_shape("lengths", lengths, {words});
+    check_shape("out", out, {words, network.architecture.width});
     const nb::gil_scoped_release released;
     network.word_vectors(ids.data(), lengths.data(), words, out.data());
 }
@@ -81,11 +83,11 @@ void contextualize(Network& network, const Table& words, const Array<const std::
     const auto& a = network.architecture;
     const auto n = static_cast<std::ptrdiff_t>(words.shape(0));
     const auto sentences = static_cast<std::ptrdiff_t>(hidden.shape(2));
-    expect("words", words, {n, a.width});
-    expect("mirror", mirror, {n});
-    expect("hidden", hidden, {a.layers, 2, sentences, a.width});
-    expect("cell", cell, {a.layers, 2, sentences, a.cells});
-    expect("layers", layers, {a.layers + 1, n, 2 * a.width});
+    check_shape("words", words, {n, a.width});
+    check_shape("mirror", mirror, {n});
+    check_shape("hidden", hidden, {a.layers, 2, sentences, a.width});
+    check_shape("cell", cell, {a.layers, 2, sentences, a.cells});
+    check_shape("layers", layers, {a.layers + 1, n, 2 * a.width});
     const nb::gil_scoped_release released;
     network.contextualize({words.data(), alive.data(), mirror.data(), n,
                            static_cast<std::ptrdiff_t>(alive.shape(0)), sentences, hidden.data(),
@@ -95,8 +97,8 @@ void contextualize(Network& network, const Table& words, const Array<const std::
 }  // namespace
 
 NB_MODULE(_native, m) {
-    nb::set_leak_warnings(false);  // a model may live as long as the process
-    m.doc() = "The compiled kernel. Use elmokit.engine.native, which knows its arguments.";
+    nb::set_leak_warnings(false);  // a model may live until the process ends
+    m.doc() = "The compiled kernel of elmokit. Use it through elmokit.engine.native.";
     m.def("instruction_sets", &instruction_sets, nb::kw_only(), nb::arg("int8"));
 
     nb::class_<Network>(m, "Network")
@@ -107,11 +109,20 @@ NB_MODULE(_native, m) {
                bool character_projection, int cells, int width, int layers, bool projection,
                bool skip, float cell_clip, float projection_clip, bool int8,
                const std::string& instruction_set, int threads) {
-                const Architecture architecture{std::move(filters), characters, embedding_dim,
-                                                max_characters,     tanh,       highways,
-                                                character_projection, cells,    width,
-                                                layers,             projection, skip,
-                                                cell_clip,          projection_clip};
+                const Architecture architecture{std::move(filters),
+                                                characters,
+                                                embedding_dim,
+                                                max_characters,
+                                                tanh,
+                                                highways,
+                                                character_projection,
+                                                cells,
+                                                width,
+                                                layers,
+                                                projection,
+                                                skip,
+                                                cell_clip,
+                                                projection_clip};
                 new (self) Network(architecture, int8, instruction_set, threads);
             },
             nb::kw_only(), nb::arg("filters"), nb::arg("characters"), nb::arg("embedding_dim"),
@@ -129,6 +140,6 @@ NB_MODULE(_native, m) {
         .def("word_vectors", &word_vectors)
         .def("contextualize", &contextualize);
 
-    bind_learning(m);
-    bind_learning_lstm(m);
+    bind_training(m);
+    bind_training_lstm(m);
 }

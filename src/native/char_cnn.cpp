@@ -10,9 +10,9 @@ namespace elmokit {
 
 namespace {
 
-/// Words computed together: a bound on memory. Many enough that reading the weights for them takes
-/// little beside the products.
-constexpr int kWordsAtOnce = 512;
+/// Words that are computed together. Bounds the memory; large enough that reading the weights takes
+/// little time compared to the products.
+constexpr int kWordsPerBlock = 512;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ CharCNN::CharCNN(const Architecture& architecture, const Kernels& kernels, Team&
     }
     embedding_.reserve(static_cast<std::size_t>(architecture_.characters) *
                        architecture_.embedding_dim);
-    // Filled character by character when a word has it: most texts know few characters.
+    // The rows of a character are filled when it first occurs: most texts use few characters.
     table_.reserve(architecture_.characters * table_stride);
     convolution_ = {filters_.data(),
                     static_cast<int>(filters_.size()),
@@ -71,25 +71,24 @@ void CharCNN::load_projection(const Columns& columns) {
 
 void CharCNN::word_vectors(const std::int16_t* ids, const std::int64_t* lengths,
                            std::ptrdiff_t words, float* out) {
-    const std::vector<int> new_ones = new_characters(ids, lengths, words);
-    if (!new_ones.empty()) {
+    const std::vector<int> new_ids = new_characters(ids, lengths, words);
+    if (!new_ids.empty()) {
         team_.run([&](const Member& member) {
-            const Span mine = member.share(static_cast<std::ptrdiff_t>(new_ones.size()));
-            for (int i = mine.begin; i < mine.end; ++i)
-                kernels_.tabulate(convolution_, new_ones[i]);
+            const Span mine = member.share(static_cast<std::ptrdiff_t>(new_ids.size()));
+            for (int i = mine.begin; i < mine.end; ++i) kernels_.tabulate(convolution_, new_ids[i]);
         });
-        for (const int character : new_ones) tabulated_[character] = true;
+        for (const int character : new_ids) tabulated_[character] = true;
     }
 
-    const int most = static_cast<int>(std::min<std::ptrdiff_t>(words, kWordsAtOnce));
+    const int block_size = static_cast<int>(std::min<std::ptrdiff_t>(words, kWordsPerBlock));
     const int filters = architecture_.n_filters();
-    x_.reserve(kernels_, most, filters, int8_);
-    y_.reserve(kernels_, most, filters, int8_);
-    for (std::ptrdiff_t first = 0; first < words; first += kWordsAtOnce) {
-        const int count = static_cast<int>(std::min<std::ptrdiff_t>(words - first, kWordsAtOnce));
+    x_.reserve(kernels_, block_size, filters, int8_);
+    y_.reserve(kernels_, block_size, filters, int8_);
+    for (std::ptrdiff_t first = 0; first < words; first += kWordsPerBlock) {
+        const int count = static_cast<int>(std::min<std::ptrdiff_t>(words - first, kWordsPerBlock));
         team_.run([&](const Member& member) {
-            some_words(member, ids + first * architecture_.max_characters, lengths + first, count,
-                       out + first * architecture_.width);
+            compute_block(member, ids + first * architecture_.max_characters, lengths + first,
+                          count, out + first * architecture_.width);
         });
     }
 }
@@ -98,7 +97,7 @@ std::vector<int> CharCNN::new_characters(const std::int16_t* ids, const std::int
                                          std::ptrdiff_t words) const {
     const std::ptrdiff_t longest = architecture_.max_characters;
     std::vector<char> seen(tabulated_);
-    std::vector<int> found;
+    std::vector<int> new_ids;
     for (std::ptrdiff_t word = 0; word < words; ++word) {
         if (lengths[word] < 0 || lengths[word] > longest)
             throw std::out_of_range("a word has " + std::to_string(lengths[word]) +
@@ -110,15 +109,15 @@ std::vector<int> CharCNN::new_characters(const std::int16_t* ids, const std::int
                                         std::to_string(architecture_.characters - 1));
             if (!seen[ids[i]]) {
                 seen[ids[i]] = true;
-                found.push_back(ids[i]);
+                new_ids.push_back(ids[i]);
             }
         }
     }
-    return found;
+    return new_ids;
 }
 
-void CharCNN::some_words(const Member& member, const std::int16_t* ids,
-                         const std::int64_t* lengths, int words, float* out) {
+void CharCNN::compute_block(const Member& member, const std::int16_t* ids,
+                            const std::int64_t* lengths, int words, float* out) {
     Activations* x = &x_;
     Activations* y = &y_;
     const Span mine = member.share(words);
@@ -130,15 +129,15 @@ void CharCNN::some_words(const Member& member, const std::int16_t* ids,
                           static_cast<int>(lengths[word]), x->row(word));
         if (int8_ && multiplied) x->quantize(word);
     }
-    member.meet();
+    member.synchronize();
 
     for (const Matrix& highway : highways_) {
         const auto [panels, rows] = member.block(highway.panels(), words, kernels_.tile_rows);
         kernels_.highway(x->view(), highway.view(), panels, rows, {y->row(0), y->stride()});
-        member.meet();
+        member.synchronize();
         if (int8_) {
             for (int word = mine.begin; word < mine.end; ++word) y->quantize(word);
-            member.meet();
+            member.synchronize();
         }
         std::swap(x, y);
     }
@@ -150,8 +149,8 @@ void CharCNN::some_words(const Member& member, const std::int16_t* ids,
                         {out, panel_width, architecture_.width, architecture_.width, INFINITY});
     } else {
         for (int word = mine.begin; word < mine.end; ++word)
-            std::memcpy(out + static_cast<std::ptrdiff_t>(word) * architecture_.width,
-                        x->row(word), architecture_.width * sizeof(float));
+            std::memcpy(out + static_cast<std::ptrdiff_t>(word) * architecture_.width, x->row(word),
+                        architecture_.width * sizeof(float));
     }
 }
 

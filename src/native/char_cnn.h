@@ -1,5 +1,6 @@
-// From the characters of words to their context-free vectors: table convolution, highways,
-// projection. Knows nothing about sentences. Shape letters: U words, C characters, F filters, P width.
+// The character network: computes the context-free vectors of words from their characters, with a
+// table convolution, highways and a projection. Knows nothing about sentences.
+// Shape letters: U words, C characters, F filters, P width.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +22,18 @@ class CharCNN {
     void load_highway(int index, const Columns& carry, const Columns& transform);
     void load_projection(const Columns& columns);
 
-    /// ids (U, C) and lengths (U,) to out (U, P). Throws std::out_of_range for what is none.
+    /// Writes the vectors (U, P) of words, given ids (U, C) and lengths (U,). Throws
+    /// std::out_of_range if an id or a length is invalid.
     void word_vectors(const std::int16_t* ids, const std::int64_t* lengths, std::ptrdiff_t words,
                       float* out);
 
   private:
-    /// The characters of these words that have no table rows yet.
+    /// Returns the characters of these words that have no table rows yet; checks ids and lengths.
     std::vector<int> new_characters(const std::int16_t* ids, const std::int64_t* lengths,
                                     std::ptrdiff_t words) const;
-    void some_words(const Member& member, const std::int16_t* ids, const std::int64_t* lengths,
-                    int words, float* out);
+    /// One member's part of the vectors of a block of words.
+    void compute_block(const Member& member, const std::int16_t* ids, const std::int64_t* lengths,
+                       int words, float* out);
 
     const Architecture architecture_;
     const Kernels& kernels_;
@@ -43,7 +46,7 @@ class CharCNN {
     Buffer<float> embedding_;
     Buffer<float> table_;
     Convolution convolution_{};
-    std::vector<char> tabulated_;  // which characters have their table rows
+    std::vector<char> tabulated_;  // whether each character has its table rows
     std::vector<Matrix> highways_;
     Matrix projection_;
     Activations x_, y_;

@@ -28,10 +28,10 @@ std::vector<std::string> instruction_sets(bool int8) {
     return names;
 }
 
-const Kernels& kernels_of(const std::string& name, bool int8) {
+const Kernels& find_kernels(const std::string& name, bool int8) {
     for (const Kernels* kernels : runnable(int8))
         if (name == kernels->name) return *kernels;
-    throw std::invalid_argument("this machine cannot run " + name);
+    throw std::invalid_argument("the instruction set " + name + " is not supported by this CPU");
 }
 
 }  // namespace elmokit

@@ -1,4 +1,4 @@
-// Which instruction sets this machine has, and which of them runs.
+// Detection of the instruction sets that this machine supports.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace elmokit {
 
-/// The names of all that can run here, the fastest first. int8 asks more of AVX-512 than float32.
+/// Returns the names of the supported instruction sets, the fastest first. With int8, AVX-512 needs
+/// VNNI as well.
 std::vector<std::string> instruction_sets(bool int8);
 
-/// The kernels of an instruction set that `instruction_sets` names.
-const Kernels& kernels_of(const std::string& name, bool int8);
+/// Returns the kernels of an instruction set; throws std::invalid_argument if it is not supported.
+const Kernels& find_kernels(const std::string& name, bool int8);
 
 }  // namespace elmokit

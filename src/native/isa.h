@@ -1,11 +1,11 @@
 // Fills in the table of kernels for one instruction set.
 #pragma once
 
+#include "convolution.h"
 #include "layers.h"
-#include "learn_layers.h"
-#include "learn_softmax.h"
-#include "learn_windows.h"
-#include "windows.h"
+#include "train_cells.h"
+#include "train_convolution.h"
+#include "train_softmax.h"
 
 namespace elmokit {
 
@@ -20,13 +20,13 @@ constexpr Kernels kernels_for(const char* name) {
             linear<V>,
             highway<V>,
             cells<V>,
-            learning_cells<V>,
+            training_cells<V>,
             backward_cells<V>,
             quantize<V>,
             tabulate<V>,
             convolve<V>,
-            learn_windows<V>,
-            backward_windows<V>,
+            training_convolution<V>,
+            backward_convolution<V>,
             softmax<V>};
 }
 

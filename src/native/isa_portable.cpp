@@ -1,4 +1,4 @@
-// The kernels for any machine that GCC or Clang knows.
+// The kernels for any machine that GCC or Clang compiles for.
 #include "isa.h"
 #include "vector_portable.h"
 

@@ -1,5 +1,6 @@
-// What is done with a row of products while it is in the cache: linear map, highway, LSTM cell;
-// and the quantization of a row of activations. The other half of each is in products.h.
+// The layers of the network on top of the products of products.h: linear map, highway and LSTM
+// cell, computed on each row of products while it is in the cache. Also the quantization of
+// activations.
 #pragma once
 
 #include "kernels.h"
@@ -8,25 +9,25 @@
 
 namespace elmokit {
 
-/// clip(x·W + bias)
+/// Linear map: clip(x·W + bias).
 template <class V>
 void linear(const Rows& a, const Panels& w, Span panels, Span rows, const LinearOut& out) {
     multiply<V>(a, w, panels, rows, [&](int panel, int row, const float* products) {
         const float* bias = w.bias + static_cast<std::ptrdiff_t>(panel) * panel_width<V>;
-        float* there = out.values + panel * out.panel_stride + row * out.row_stride;
+        float* target = out.values + panel * out.panel_stride + row * out.row_stride;
         const int columns = out.columns - panel * panel_width<V>;
         for (int v = 0; v < panel_width<V> && v < columns; v += V::lanes) {
             const typename V::F sum = V::add(V::load(products + v), V::load(bias + v));
             const typename V::F y = clamp<V>(sum, out.clip);
             if (columns - v >= V::lanes)
-                V::store(there + v, y);
+                V::store(target + v, y);
             else
-                V::store_first(there + v, y, columns - v);
+                V::store_first(target + v, y, columns - v);
         }
     });
 }
 
-/// g·relu(x·W_t + b_t) + (1 - g)·x with g = sigmoid(x·W_c + b_c)
+/// Highway: g·relu(x·W_t + b_t) + (1 - g)·x with g = sigmoid(x·W_c + b_c).
 template <class V>
 void highway(const Rows& a, const Panels& w, Span panels, Span rows, const HighwayOut& out) {
     constexpr int units = panel_width<V> / 2;
@@ -34,19 +35,19 @@ void highway(const Rows& a, const Panels& w, Span panels, Span rows, const Highw
         const float* bias = w.bias + static_cast<std::ptrdiff_t>(panel) * panel_width<V>;
         const std::ptrdiff_t column = static_cast<std::ptrdiff_t>(panel) * units;
         const float* x = a.values + row * a.stride + column;
-        float* there = out.values + row * out.stride + column;
+        float* target = out.values + row * out.stride + column;
         for (int v = 0; v < units; v += V::lanes) {
             using F = typename V::F;
             const F gate = sigmoid<V>(V::add(V::load(products + v), V::load(bias + v)));
             const F transform = V::add(V::load(products + units + v), V::load(bias + units + v));
             const F y = V::max(transform, V::set(0.0f));
             const F rest = V::sub(V::set(1.0f), gate);
-            V::store(there + v, V::fma(gate, y, V::mul(rest, V::load(x + v))));
+            V::store(target + v, V::fma(gate, y, V::mul(rest, V::load(x + v))));
         }
     });
 }
 
-/// c = clip(sigmoid(f)·c + sigmoid(i)·tanh(j)), m = sigmoid(o)·tanh(c)
+/// LSTM cell: c = clip(sigmoid(f)·c + sigmoid(i)·tanh(j)), m = sigmoid(o)·tanh(c).
 template <class V>
 void cells(const Rows& a, const Panels& w, Span panels, Span rows, const CellState& state) {
     multiply<V>(a, w, panels, rows, [&](int panel, int row, const float* products) {
@@ -55,29 +56,30 @@ void cells(const Rows& a, const Panels& w, Span panels, Span rows, const CellSta
         const auto gate = [&](int g) {
             return V::add(V::load(products + g * V::lanes), V::load(inputs + g * V::lanes));
         };
-        const std::ptrdiff_t at = row * state.stride + static_cast<std::ptrdiff_t>(panel) * V::lanes;
+        const std::ptrdiff_t at =
+            row * state.stride + static_cast<std::ptrdiff_t>(panel) * V::lanes;
         const typename V::F before = V::load(state.cells + at);
         const typename V::F c =
-            clamp<V>(remember<V>(gate(0), gate(1), gate(2), before), state.clip);
+            clamp<V>(next_cell<V>(gate(0), gate(1), gate(2), before), state.clip);
         V::store(state.cells + at, c);
         V::store(state.outputs + at, sigmoid_tanh<V>(gate(3), c));
     });
 }
 
-/// The largest value of a row becomes the code 127, zero stays zero.
+/// Quantizes a row: the largest absolute value gets the code ±127, zero the code 0.
 template <class V>
 void quantize(const float* row, int depth, void* codes, float* scale, std::int32_t* sum) {
     using Activation = typename V::Activation;
-    typename V::F most = V::set(0.0f);
-    for (int k = 0; k < depth; k += V::lanes) most = V::max(most, V::abs(V::load(row + k)));
-    const float largest = V::largest(most);
+    typename V::F maxima = V::set(0.0f);
+    for (int k = 0; k < depth; k += V::lanes) maxima = V::max(maxima, V::abs(V::load(row + k)));
+    const float largest = V::largest(maxima);
     const bool empty = largest < 1e-30f;  // its reciprocal would overflow
     *scale = empty ? 0.0f : largest / 127.0f;
     const typename V::F inverse = V::set(empty ? 0.0f : 127.0f / largest);
-    auto* there = static_cast<Activation*>(codes);
+    auto* target = static_cast<Activation*>(codes);
     typename V::I sums = V::zero();
     for (int k = 0; k < depth; k += V::lanes)
-        sums = V::add(sums, V::store_codes(there + k, V::mul(V::load(row + k), inverse)));
+        sums = V::add(sums, V::store_codes(target + k, V::mul(V::load(row + k), inverse)));
     *sum = V::total(sums);
 }
 

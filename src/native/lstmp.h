@@ -1,9 +1,9 @@
-// From word vectors to contextual ones: LSTM layers with projection, in both directions.
+// LSTM layers with projection (LSTMP) in both directions: word vectors to contextual vectors.
 //
-// Works on packed batches: the rows of a step lie together, longest sentence first, so that a
-// sentence keeps its rank from step to step and the living ones come first (engine/batching.py).
-// Knows nothing about characters. Shape letters: N words of a batch, B sentences, T steps, P width,
-// D = 2P, H cells, L layers.
+// Works on packed batches: the rows of a step are adjacent, longest sentence first. So a sentence
+// keeps its rank from step to step, and the sentences that still have words come first
+// (engine/batching.py). Knows nothing about characters.
+// Shape letters: N words of a batch, B sentences, T steps, P width, D = 2P, H cells, L layers.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ namespace elmokit {
 /// A batch in packed order, and where its results go.
 struct Batch {
     const float* words;          // (N, P)
-    const std::int64_t* alive;   // (T,)
-    const std::int64_t* mirror;  // (N,)
+    const std::int64_t* alive;   // (T,): number of sentences that have a word at each step
+    const std::int64_t* mirror;  // (N,): row of the word that the backward direction reads
     std::ptrdiff_t n_words;      // N
     std::ptrdiff_t steps;        // T
     std::ptrdiff_t sentences;    // B, the rows of the state
-    float* hidden;               // (L, 2, B, P), the state before and after
-    float* cell;                 // (L, 2, B, H)
+    float* hidden;               // (L, 2, B, P): in: the state before; out: the state after
+    float* cell;                 // (L, 2, B, H): likewise
     float* layers;               // (L + 1, N, D)
 };
 
@@ -33,11 +33,12 @@ class BiLSTM {
   public:
     BiLSTM(const Architecture& architecture, const Kernels& kernels, Team& team, bool int8);
 
-    /// Weights as in the file, gates i, j, f, o side by side; `projection` is null for none.
-    void load(int layer, int side, const float* input, const float* recurrent, const float* bias,
-              const float* projection);
+    /// Packs weights as in the weight files, with the columns of the gates i, j, f, o one after the
+    /// other; `projection` may be null.
+    void load(int layer, int direction, const float* input, const float* recurrent,
+              const float* bias, const float* projection);
 
-    /// Throws std::invalid_argument if the packing contradicts itself.
+    /// Computes all layers. Throws std::invalid_argument if the packing is inconsistent.
     void contextualize(const Batch& batch);
 
   private:
@@ -47,25 +48,28 @@ class BiLSTM {
         Matrix recurrent;
         Matrix projection;
 
-        /// What a step multiplies with: how many weights, and how many bytes they are.
+        /// Number of weights that a step multiplies with, and their size in bytes.
         std::ptrdiff_t step_products() const { return recurrent.size() + projection.size(); }
         std::ptrdiff_t step_bytes() const {
-            return step_products() * static_cast<std::ptrdiff_t>(recurrent.int8() ? 1 : sizeof(float));
+            return step_products() *
+                   static_cast<std::ptrdiff_t>(recurrent.int8() ? 1 : sizeof(float));
         }
     };
-    /// What a pass needs beside its results; kept from call to call.
+    /// Intermediate results of a pass; the memory is reused from call to call.
     struct Buffers {
         Activations input;    // x of the words of a chunk
         Activations hidden;   // h, the last output
-        Activations output;   // m, what the cells say before the projection
+        Activations output;   // m, the output of the cells before the projection
         Buffer<float> gates;  // x·W_x + bias of a chunk
         Buffer<float> cells;  // c
     };
     struct Pass;
 
-    int squads(int sentences) const;
-    int squad_size(int sentences, int squads) const;
-    void copy_words(const Member& member, const Batch& batch, int side) const;
+    /// Number of subteams, each of which runs one direction at a time.
+    int subteams(int sentences) const;
+    /// Number of threads of a subteam.
+    int subteam_size(int sentences, int subteams) const;
+    void copy_words(const Member& member, const Batch& batch, int direction) const;
     void check(const Batch& batch) const;
     void reserve(Buffers& buffers, int sentences) const;
 
@@ -73,8 +77,8 @@ class BiLSTM {
     const Kernels& kernels_;
     Team& team_;
     const bool int8_;
-    std::vector<Layer> layers_;  // [layer][side]
-    Buffers buffers_[2];         // one for each direction, if both are read at once
+    std::vector<Layer> layers_;  // [layer][direction]
+    Buffers buffers_[2];         // one for each direction, if both run at the same time
 };
 
 }  // namespace elmokit

@@ -11,14 +11,14 @@ namespace elmokit {
 
 namespace {
 
-/// Panels packed together: the rows of the file are read in pieces of this many vectors, so that
-/// neither reading nor writing jumps at every cache line.
-constexpr int kPanelsAtOnce = 16;
+/// Panels that are packed together. A source row is read in pieces of this many vectors, so that
+/// neither reads nor writes jump to another page at every cache line.
+constexpr int kPanelsPerBlock = 16;
 
-/// The largest sum of products of codes has to fit into 32 bits.
-constexpr int kDeepestInt8 = INT32_MAX / (127 * 127);
+/// Largest depth at which a sum of products of codes fits into 32 bits.
+constexpr int kMaxInt8Depth = INT32_MAX / (127 * 127);
 
-float round_to_whole(float x) {
+float round_to_integer(float x) {
     constexpr float magic = 12582912.0f;  // 1.5 * 2^23
     return x + magic - magic;
 }
@@ -33,7 +33,7 @@ Matrix::Matrix(const Kernels& kernels, Team& team, bool int8, const std::vector<
       depth_(depth),
       units_(units),
       panel_width_(kPanelVectors * kernels.lanes) {
-    if (int8 && depth > kDeepestInt8)
+    if (int8 && depth > kMaxInt8Depth)
         throw std::invalid_argument("a matrix of " + std::to_string(depth) +
                                     " rows is too large for int8; use float32");
     const int units_per_panel = panel_width_ / static_cast<int>(groups.size());
@@ -48,8 +48,8 @@ Matrix::Matrix(const Kernels& kernels, Team& team, bool int8, const std::vector<
     }
     team.run([&](const Member& member) {
         const Span mine = member.share(panels_);
-        for (int first = mine.begin; first < mine.end; first += kPanelsAtOnce) {
-            const Span some{first, std::min(first + kPanelsAtOnce, mine.end)};
+        for (int first = mine.begin; first < mine.end; first += kPanelsPerBlock) {
+            const Span some{first, std::min(first + kPanelsPerBlock, mine.end)};
             int8 ? pack_codes(groups, some) : pack_values(groups, some);
         }
     });
@@ -59,7 +59,7 @@ Matrix::Matrix(const Kernels& kernels, Team& team, bool int8, const std::vector<
             const Columns& group = groups[from.group];
             for (int i = 0; i < from.count; ++i)
                 bias_[panel * panel_width_ + v * lanes_ + i] =
-                    (group.bias ? group.bias[from.unit + i] : 0.0f) + group.more_bias;
+                    (group.bias ? group.bias[from.unit + i] : 0.0f) + group.extra_bias;
         }
     }
 }
@@ -116,11 +116,11 @@ void Matrix::pack_codes(const std::vector<Columns>& groups, Span panels) {
     }
     for_each_slice([&](std::ptrdiff_t k, int panel, int column, const float* weight, int count) {
         const float* scale = inverse.data() + (panel - first) * width + column;
-        std::uint8_t* there = codes_.data() + panel * padded * width +
-                              (k / code_group_ * width + column) * code_group_ + k % code_group_;
+        std::uint8_t* target = codes_.data() + panel * padded * width +
+                               (k / code_group_ * width + column) * code_group_ + k % code_group_;
         for (int i = 0; i < count; ++i) {
-            const int code = static_cast<int>(round_to_whole(weight[i] * scale[i]));
-            there[i * code_group_] = static_cast<std::uint8_t>(code + code_bias_);
+            const int code = static_cast<int>(round_to_integer(weight[i] * scale[i]));
+            target[i * code_group_] = static_cast<std::uint8_t>(code + code_bias_);
         }
     });
 }

@@ -1,7 +1,7 @@
-// A matrix of the network, packed once for the kernels that multiply with it.
+// A weight matrix, packed once into the layout that the kernels multiply with.
 //
-// Its columns come in groups of equal size (an LSTM's four gates, a highway's two maps), and a
-// panel takes the same units of every group, so that what belongs together is computed together.
+// The columns form groups of equal size (the four gates of an LSTM, the two maps of a highway). A
+// panel contains the same units of every group, so that the values of a unit are computed together.
 // Odd sizes are padded with zeros.
 #pragma once
 
@@ -13,26 +13,26 @@
 
 namespace elmokit {
 
-/// Some columns of a row-major matrix, as it stands in the file.
+/// A group of columns of a row-major matrix, as in the weight files.
 struct Columns {
     const float* weight;
-    std::ptrdiff_t stride;  // from one row to the next
-    const float* bias;      // null for none
-    float more_bias = 0.0f; // added to every bias
+    std::ptrdiff_t stride;    // from one row to the next
+    const float* bias;        // may be null
+    float extra_bias = 0.0f;  // added to every bias
 };
 
 class Matrix {
   public:
     Matrix() = default;
 
-    /// `groups` (1, 2 or 4) of `units` columns each, `depth` rows.
+    /// Packs 1, 2 or 4 groups of `units` columns each, with `depth` rows.
     Matrix(const Kernels& kernels, Team& team, bool int8, const std::vector<Columns>& groups,
            int depth, int units);
 
     int panels() const { return panels_; }
-    /// Columns, padding included.
+    /// Number of columns, padding included.
     int width() const { return panels_ * panel_width_; }
-    /// Weights, padding included.
+    /// Number of weights, padding included.
     std::ptrdiff_t size() const { return static_cast<std::ptrdiff_t>(width()) * depth_; }
     bool int8() const { return static_cast<bool>(codes_); }
     explicit operator bool() const { return panels_ != 0; }
@@ -41,7 +41,7 @@ class Matrix {
     }
 
   private:
-    /// The columns that one vector of a panel holds: a group, its first unit, and how many.
+    /// The columns that one vector of a panel contains: a group, its first unit, and their number.
     struct Slice {
         int group;
         int unit;

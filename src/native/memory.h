@@ -1,4 +1,4 @@
-// Memory that is large, aligned and kept: packed weights and the buffers of a call.
+// Large, aligned memory for packed weights and for buffers that are reused from call to call.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,8 +10,8 @@
 
 namespace elmokit {
 
-/// Zeros, aligned to huge pages, which spare the processor looking up thousands of small ones.
-/// Pages that are never touched cost nothing.
+/// An array, initially zero, aligned to huge pages, which reduce TLB misses. Pages that are never
+/// touched use no memory.
 template <class T>
 class Buffer {
   public:
@@ -24,7 +24,7 @@ class Buffer {
         return *this;
     }
 
-    /// At least so many elements. If it has to grow, the contents are zeros again.
+    /// Makes room for at least `count` elements. If the array has to grow, it is zeroed.
     void reserve(std::size_t count) {
         if (count <= count_) return;
         release();
@@ -55,7 +55,7 @@ class Buffer {
     static constexpr std::size_t kHuge = std::size_t{2} << 20;
 
     void release() {
-        // Forget first: a child forked in between must not find what is gone.
+        // Clear the pointers first: a child forked in between must not use unmapped memory.
         void* const mapping = mapping_;
         mapping_ = nullptr;
         data_ = nullptr;

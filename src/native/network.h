@@ -1,4 +1,5 @@
-// A frozen biLM: its weights, packed, and the threads that run it. Callers take turns.
+// A frozen biLM: its packed weights and the threads that run it. Concurrent calls wait for each
+// other.
 #pragma once
 
 #include <string>
@@ -15,19 +16,19 @@ struct Network {
     Network(const Architecture& architecture, bool int8, const std::string& instruction_set,
             int threads)
         : architecture(architecture),
-          kernels(kernels_of(instruction_set, int8)),
+          kernels(find_kernels(instruction_set, int8)),
           team(threads),
           characters(architecture, kernels, team, int8),
           lstm(architecture, kernels, team, int8) {}
 
     void word_vectors(const std::int16_t* ids, const std::int64_t* lengths, std::ptrdiff_t words,
                       float* out) {
-        const auto turn = team.turn();
+        const auto lock = team.lock();
         characters.word_vectors(ids, lengths, words, out);
     }
 
     void contextualize(const Batch& batch) {
-        const auto turn = team.turn();
+        const auto lock = team.lock();
         lstm.contextualize(batch);
     }
 

@@ -1,5 +1,5 @@
-// Exponentials and what is made of them, a vector at a time, accurate to about 1e-7. Knows nothing
-// about the network.
+// Exponentials, sigmoid and tanh on vectors, accurate to about 1e-7. Knows nothing about the
+// network.
 #pragma once
 
 namespace elmokit {
@@ -9,10 +9,10 @@ typename V::F clamp(typename V::F x, float bound) {
     return V::min(V::max(x, V::set(-bound)), V::set(bound));
 }
 
-/// e^(factor·x), which has to be an ordinary number: |factor·x| <= 87.
+/// e^(factor·x); the result must be a normal float: |factor·x| <= 87.
 ///
-/// The power of two 2^(n + f), n whole and |f| <= 1/2: 2^f by a polynomial 1 + f·q(f) fitted to
-/// relative error (1.1e-7), and n added to its exponent.
+/// Computed as 2^(n + f) with an integer n and |f| <= 1/2: 2^f by a polynomial 1 + f·q(f) fitted to
+/// minimize the relative error (1.1e-7), then n is added to the exponent.
 template <class V>
 typename V::F exponential(typename V::F x, float factor) {
     using F = typename V::F;
@@ -30,48 +30,47 @@ typename V::F exponential(typename V::F x, float factor) {
     return V::add_to_exponent(q, shifted);
 }
 
-/// e^(-factor·x), with factor·x clamped to ±25: beyond, e^-x is lost against 1 in float32; and the
-/// product of three such numbers is still finite.
+/// e^(-factor·x), with factor·x clamped to ±25: beyond that, adding e^-x to 1 changes nothing in
+/// float32. The product of three such values is still finite.
 template <class V>
-typename V::F exp_minus(typename V::F x, float factor) {
+typename V::F exp_negative(typename V::F x, float factor) {
     return exponential<V>(clamp<V>(x, 25.0f / factor), -factor);
 }
 
-/// e^x for x <= 0; 0 where that is no ordinary number any more.
+/// e^x for x <= 0; 0 where the result would not be a normal float.
 template <class V>
-typename V::F exp_vanishing(typename V::F x) {
-    const typename V::F least = V::set(-87.0f);
-    return V::where_less(x, least, V::set(0.0f), exponential<V>(V::max(least, x), 1));
+typename V::F exp_or_zero(typename V::F x) {
+    const typename V::F minimum = V::set(-87.0f);
+    return V::where_less(x, minimum, V::set(0.0f), exponential<V>(V::max(minimum, x), 1));
 }
 
 /// sigmoid(a) = 1 / (1 + e^-a)
 template <class V>
 typename V::F sigmoid(typename V::F a) {
     const typename V::F one = V::set(1.0f);
-    return V::div(one, V::add(one, exp_minus<V>(a, 1)));
+    return V::div(one, V::add(one, exp_negative<V>(a, 1)));
 }
 
 /// tanh(b) = (1 - e^-2b) / (1 + e^-2b)
 template <class V>
 typename V::F hyperbolic_tangent(typename V::F b) {
-    const typename V::F one = V::set(1.0f), e = exp_minus<V>(b, 2);
+    const typename V::F one = V::set(1.0f), e = exp_negative<V>(b, 2);
     return V::div(V::sub(one, e), V::add(one, e));
 }
 
 /// sigmoid(a) * tanh(b) with one division.
 template <class V>
 typename V::F sigmoid_tanh(typename V::F a, typename V::F b) {
-    const typename V::F one = V::set(1.0f), e = exp_minus<V>(b, 2);
-    return V::div(V::sub(one, e),
-                  V::mul(V::add(one, exp_minus<V>(a, 1)), V::add(one, e)));
+    const typename V::F one = V::set(1.0f), e = exp_negative<V>(b, 2);
+    return V::div(V::sub(one, e), V::mul(V::add(one, exp_negative<V>(a, 1)), V::add(one, e)));
 }
 
-/// sigmoid(f) * c + sigmoid(i) * tanh(j), over their common denominator.
+/// The next cell value, sigmoid(f) * c + sigmoid(i) * tanh(j), over a common denominator.
 template <class V>
-typename V::F remember(typename V::F i, typename V::F j, typename V::F f, typename V::F c) {
-    const typename V::F one = V::set(1.0f), e = exp_minus<V>(j, 2);
-    const typename V::F keep = V::add(one, exp_minus<V>(f, 1));
-    const typename V::F take = V::mul(V::add(one, exp_minus<V>(i, 1)), V::add(one, e));
+typename V::F next_cell(typename V::F i, typename V::F j, typename V::F f, typename V::F c) {
+    const typename V::F one = V::set(1.0f), e = exp_negative<V>(j, 2);
+    const typename V::F keep = V::add(one, exp_negative<V>(f, 1));
+    const typename V::F take = V::mul(V::add(one, exp_negative<V>(i, 1)), V::add(one, e));
     return V::div(V::fma(c, take, V::mul(V::sub(one, e), keep)), V::mul(keep, take));
 }
 

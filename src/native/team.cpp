@@ -9,7 +9,7 @@ namespace elmokit {
 
 namespace {
 
-void relax() {
+void cpu_pause() {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -17,53 +17,54 @@ void relax() {
 #endif
 }
 
-/// A few dozen microseconds: longer than a barrier among running threads takes, shorter than it
-/// takes to wake a sleeping one.
-constexpr int kLooks = 2000;
+/// Checks before a waiting thread sleeps, a few dozen microseconds: longer than a barrier of
+/// running threads takes, shorter than it takes to wake a sleeping one.
+constexpr int kSpins = 2000;
 
-int looks_for(int members) {
-    // With more members than processors, whoever spins keeps another from working.
+int spins_for(int members) {
+    // With more members than processors, a spinning thread keeps another from working.
     const unsigned processors = std::thread::hardware_concurrency();
-    return processors && members > static_cast<int>(processors) ? 1 : kLooks;
+    return processors && members > static_cast<int>(processors) ? 1 : kSpins;
 }
 
 }  // namespace
 
-void Gate::open() {
+void Event::signal() {
     {
         const std::lock_guard<std::mutex> lock(mutex_);
-        opened_.fetch_add(1, std::memory_order_release);
+        count_.fetch_add(1, std::memory_order_release);
     }
     condition_.notify_all();
 }
 
-void Gate::wait(unsigned seen, int looks) {
-    for (int look = 0; look < looks; ++look) {
-        if (opened() != seen) return;
-        relax();
+void Event::wait(unsigned seen, int spins) {
+    for (int spin = 0; spin < spins; ++spin) {
+        if (count() != seen) return;
+        cpu_pause();
     }
     std::unique_lock<std::mutex> lock(mutex_);
-    condition_.wait(lock, [&] { return opened() != seen; });
+    condition_.wait(lock, [&] { return count() != seen; });
 }
 
 void Barrier::wait() {
-    const unsigned seen = gate_.opened();
+    const unsigned seen = event_.count();
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members_) {
         arrived_.store(0, std::memory_order_relaxed);
-        gate_.open();
+        event_.signal();
     } else {
-        gate_.wait(seen, looks_);
+        event_.wait(seen, spins_);
     }
 }
 
-Span Member::share(std::ptrdiff_t things) const {
-    return {static_cast<int>(things * index / count), static_cast<int>(things * (index + 1) / count)};
+Span Member::share(std::ptrdiff_t n) const {
+    return {static_cast<int>(n * index / count), static_cast<int>(n * (index + 1) / count)};
 }
 
 Member::Block Member::block(int panels, int rows, int tile_rows) const {
     const int tiles = (rows + tile_rows - 1) / tile_rows;
-    // Of all ways to lay the members out as `down` groups of rows by `across` groups of panels,
-    // the one whose largest block is smallest; the fewest groups of rows if there are several.
+    // Arrange the members as a grid of `down` groups of rows by `across` groups of panels: choose
+    // the grid whose largest block is smallest and, among equals, the one with the fewest groups of
+    // rows.
     int down = 1;
     long smallest = 0;
     for (int d = 1; d <= count && d <= tiles; ++d) {
@@ -78,26 +79,28 @@ Member::Block Member::block(int panels, int rows, int tile_rows) const {
     if (index >= down * across) return {{0, 0}, {0, 0}};
     const Span some = Member{index / across, down, nullptr}.share(tiles);
     const auto row = [&](int tile) { return tile * tile_rows < rows ? tile * tile_rows : rows; };
-    return {Member{index % across, across, nullptr}.share(panels), {row(some.begin), row(some.end)}};
+    return {Member{index % across, across, nullptr}.share(panels),
+            {row(some.begin), row(some.end)}};
 }
 
-/// Everything that threads share. A forked child abandons it whole: its locks may be held, and its
-/// threads do not exist there.
+/// Everything that the threads share. A forked child abandons all of it: the locks may be held, and
+/// the threads do not exist in the child.
 struct Team::Threads {
-    explicit Threads(const Team& team) : barrier(team.members(), team.looks()) {}
+    explicit Threads(const Team& team) : barrier(team.members(), team.spins()) {}
 
-    std::mutex turn;
-    Gate start;
-    Barrier barrier;  // outlives every task: the last to leave may not find it gone
+    std::mutex caller_mutex;
+    Event start;
+    Barrier barrier;  // outlives every task, since a member may still be leaving it when the task
+                      // is done
     const std::function<void(const Member&)>* task = nullptr;
     bool stop = false;
     std::vector<std::thread> workers;
 };
 
-/// All teams of the process, so that fork can reach them.
+/// All teams of the process, for the fork handlers.
 struct Teams {
     static Teams& all() {
-        static Teams* teams = new Teams;  // never destroyed: a fork may come during exit
+        static Teams* teams = new Teams;  // never destroyed: the process may fork during exit
         return *teams;
     }
     Teams() {
@@ -125,19 +128,19 @@ struct Teams {
 };
 
 Team::Team(int members)
-    : members_(members), looks_(looks_for(members)), threads_(new Threads(*this)) {
+    : members_(members), spins_(spins_for(members)), threads_(new Threads(*this)) {
     Teams::all().add(this);
 }
 
 Team::~Team() {
     Teams::all().remove(this);
     threads_->stop = true;
-    threads_->start.open();
+    threads_->start.signal();
     for (std::thread& worker : threads_->workers) worker.join();
     delete threads_;
 }
 
-std::unique_lock<std::mutex> Team::turn() { return std::unique_lock(threads_->turn); }
+std::unique_lock<std::mutex> Team::lock() { return std::unique_lock(threads_->caller_mutex); }
 
 void Team::run(const std::function<void(const Member&)>& task) {
     Threads& threads = *threads_;
@@ -146,19 +149,19 @@ void Team::run(const std::function<void(const Member&)>& task) {
         threads.workers.emplace_back([this, &threads, index] { work(threads, index); });
     }
     threads.task = &task;
-    if (members_ > 1) threads.start.open();
+    if (members_ > 1) threads.start.signal();
     const Member caller{0, members_, &threads.barrier};
     task(caller);
-    caller.meet();
+    caller.synchronize();
 }
 
 void Team::work(Threads& threads, int index) {
     for (unsigned seen = 0; true; ++seen) {
-        threads.start.wait(seen, looks_);
+        threads.start.wait(seen, spins_);
         if (threads.stop) return;
         const Member member{index, members_, &threads.barrier};
         (*threads.task)(member);
-        member.meet();
+        member.synchronize();
     }
 }
 

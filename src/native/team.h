@@ -1,7 +1,7 @@
-// A team of threads that work on one task together and sleep between tasks.
+// A team of threads that run a task together, as in OpenMP, and sleep between tasks.
 //
-// A task is a function that every member runs; members divide rows and panels by their numbers and
-// meet where one needs what another has computed. Knows nothing about the network.
+// A task is a function that every member of the team runs. Members divide rows and panels by their
+// index, and synchronize where one needs the results of another. Knows nothing about the network.
 #pragma once
 
 #include <atomic>
@@ -13,50 +13,50 @@
 
 namespace elmokit {
 
-/// Waiting that is quick if the wait is short, and costs nothing if it is long.
-class Gate {
+/// A counter to wait for: waiters spin for a short time, then sleep.
+class Event {
   public:
-    /// How often it has been opened.
-    unsigned opened() const { return opened_.load(std::memory_order_acquire); }
-    void open();
-    /// Waits until it has been opened more than `seen` times: looks often, then sleeps.
-    void wait(unsigned seen, int looks);
+    /// Number of signals so far.
+    unsigned count() const { return count_.load(std::memory_order_acquire); }
+    void signal();
+    /// Waits until there were more than `seen` signals: checks `spins` times, then sleeps.
+    void wait(unsigned seen, int spins);
 
   private:
-    std::atomic<unsigned> opened_{0};
+    std::atomic<unsigned> count_{0};
     std::mutex mutex_;
     std::condition_variable condition_;
 };
 
-/// Where members wait for each other.
+/// A reusable barrier, where members wait for each other.
 class Barrier {
   public:
-    Barrier(int members, int looks) : members_(members), looks_(looks) {}
+    Barrier(int members, int spins) : members_(members), spins_(spins) {}
     void wait();
 
   private:
     const int members_;
-    const int looks_;
+    const int spins_;
     std::atomic<int> arrived_{0};
-    Gate gate_;
+    Event event_;
 };
 
-/// One of `count` threads that work together.
+/// One of `count` threads that run a task together.
 struct Member {
     int index;
     int count;
     Barrier* barrier;
 
-    /// Waits until all are here.
-    void meet() const {
+    /// Waits until all members have called this.
+    void synchronize() const {
         if (count > 1) barrier->wait();
     }
 
-    /// This member's part of `things`.
-    Span share(std::ptrdiff_t things) const;
+    /// Returns this member's share of `n` items.
+    Span share(std::ptrdiff_t n) const;
 
-    /// This member's part of a product. Panels are divided first, because then weights are read by
-    /// one core only; rows as well where there are too few panels.
+    /// Returns this member's part of a matrix product. Panels are divided first, so that each
+    /// weight is read by one core only; rows as well if there are too few panels.
     struct Block {
         Span panels;
         Span rows;
@@ -64,7 +64,8 @@ struct Member {
     Block block(int panels, int rows, int tile_rows) const;
 };
 
-/// Safe after fork: the child has none of the threads, and starts its own when it needs them.
+/// A fixed number of threads, one of which is the caller. Safe after fork: a child process has none
+/// of the threads, and starts its own when it needs them.
 class Team {
   public:
     explicit Team(int members);
@@ -73,25 +74,25 @@ class Team {
     Team& operator=(const Team&) = delete;
 
     int members() const { return members_; }
-    /// How often a waiting member looks before it sleeps.
-    int looks() const { return looks_; }
+    /// Number of times that a waiting member checks before it sleeps.
+    int spins() const { return spins_; }
 
-    /// To be held around `run` and whatever else one caller at a time may do; others wait.
-    std::unique_lock<std::mutex> turn();
+    /// Locks the team for one caller; must be held during `run`.
+    std::unique_lock<std::mutex> lock();
 
-    /// Runs the task for every member, the caller being the first; returns when all are done.
+    /// Runs the task on every member, the caller being the first; returns when all are done.
     void run(const std::function<void(const Member&)>& task);
 
   private:
-    struct Threads;  // what a fork leaves behind, in one piece
+    struct Threads;  // everything that a forked child abandons
     void work(Threads& threads, int index);
 
     const int members_;
-    const int looks_;
+    const int spins_;
     Threads* threads_;
 
     friend struct Teams;
-    Team* next_ = nullptr;  // in the list of all teams, for fork
+    Team* next_ = nullptr;  // linked list of all teams, for fork
 };
 
 }  // namespace elmokit

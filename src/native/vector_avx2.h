@@ -18,7 +18,7 @@ struct Vector {
     using Activation = std::int16_t;
 
     static constexpr int lanes = 8;
-    static constexpr int rows = 3;  // 3 x 4 sums leave four of the 16 registers
+    static constexpr int rows = 3;  // 3 x 4 sums leave 4 of the 16 registers for weights
     static constexpr int code_group = 2;
     static constexpr int code_bias = 0;
 
@@ -47,14 +47,14 @@ struct Vector {
         x = _mm_add_ps(x, _mm_movehl_ps(x, x));
         return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
     }
-    /// x where a < b, else y.
+    /// x where a < b, y elsewhere.
     static F where_less(F a, F b, F x, F y) {
         return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
     }
-    /// Whole numbers of at most 16 bits.
-    static void store_whole(std::int16_t* p, F x) { store_codes(p, x); }
+    /// Stores values that are integers of at most 16 bits.
+    static void store_int16(std::int16_t* p, F x) { store_codes(p, x); }
 
-    /// x * 2^n for an n whose lowest bits are those of `bits`.
+    /// x * 2^n, where the lowest bits of `bits` are those of n.
     static F add_to_exponent(F x, F bits) {
         const I n = _mm256_slli_epi32(_mm256_castps_si256(bits), 23);
         return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), n));
@@ -80,7 +80,7 @@ struct Vector {
         sums = _mm256_add_epi32(sums, _mm256_madd_epi16(weights, _mm256_set1_epi32(pair)));
     }
 
-    /// Rounds and stores as codes.
+    /// Rounds to integers, stores them as codes and returns them.
     static I store_codes(Activation* p, F x) {
         const I codes = _mm256_cvtps_epi32(x);
         const __m128i low = _mm256_castsi256_si128(codes);

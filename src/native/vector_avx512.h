@@ -1,8 +1,8 @@
 // AVX-512: sixteen floats, and VNNI's dot product of bytes. Knows nothing about the network.
 //
-// int8: VNNI multiplies unsigned with signed bytes and takes only the signed factor straight from
+// int8: VNNI multiplies unsigned by signed bytes and reads only the signed factor directly from
 // memory, so weights are stored unsigned (code + 128), and 128 times the sum of a row's codes is
-// taken off again.
+// subtracted from the result.
 #pragma once
 
 #include <immintrin.h>
@@ -38,17 +38,17 @@ struct Vector {
     static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
     static float largest(F a) { return _mm512_reduce_max_ps(a); }
     static float total(F a) { return _mm512_reduce_add_ps(a); }
-    /// x where a < b, else y.
+    /// x where a < b, y elsewhere.
     static F where_less(F a, F b, F x, F y) {
         return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
     }
-    /// Whole numbers of at most 16 bits.
-    static void store_whole(std::int16_t* p, F x) {
+    /// Stores values that are integers of at most 16 bits.
+    static void store_int16(std::int16_t* p, F x) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                             _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(x)));
     }
 
-    /// x * 2^n for an n whose lowest bits are those of `bits`.
+    /// x * 2^n, where the lowest bits of `bits` are those of n.
     static F add_to_exponent(F x, F bits) {
         const I n = _mm512_slli_epi32(_mm512_castps_si512(bits), 23);
         return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x), n));
@@ -64,13 +64,15 @@ struct Vector {
     /// sums += weights · the code_group activations at p, in every lane. Written in assembly,
     /// because GCC 12 moves the sums to memory and back around the intrinsic.
     static void dot(I& sums, Codes weights, const Activation* p) {
-        struct Four { Activation codes[4]; };
+        struct Four {
+            Activation codes[4];
+        };
         asm("vpdpbusd %2%{1to16%}, %1, %0"
             : "+v"(sums)
             : "v"(weights), "m"(*reinterpret_cast<const Four*>(p)));
     }
 
-    /// Rounds and stores as codes.
+    /// Rounds to integers, stores them as codes and returns them.
     static I store_codes(Activation* p, F x) {
         const I codes = _mm512_cvtps_epi32(x);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(codes));

@@ -1,8 +1,8 @@
-// Any machine: four floats, in the vector notation that GCC and Clang translate to SSE, NEON or
-// whatever there is. Knows nothing about the network.
+// Any machine: four floats, with the vector extensions that GCC and Clang compile to SSE, NEON or
+// scalar code. Knows nothing about the network.
 //
-// A product and a sum are fused everywhere or nowhere (the build forbids the compiler to choose):
-// that is what keeps results independent of the batch.
+// Multiplications and additions are fused everywhere or nowhere (the build does not let the
+// compiler choose), so that results do not depend on the batch.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct Vector {
 
     static constexpr int lanes = 4;
 #if defined(__aarch64__)
-    static constexpr int rows = 6;  // of 32 registers
+    static constexpr int rows = 6;  // for 32 registers
 #else
-    static constexpr int rows = 2;  // of 16 registers
+    static constexpr int rows = 2;  // for 16 registers
 #endif
     static constexpr int code_group = 2;
     static constexpr int code_bias = 0;
@@ -45,27 +45,26 @@ struct Vector {
     static F abs(F a) { return max(a, -a); }
     static F fma(F a, F b, F c) {
 #ifdef __FP_FAST_FMAF
-        for (int lane = 0; lane < lanes; ++lane) c[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+        for (int lane = 0; lane < lanes; ++lane)
+            c[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
         return c;
 #else
         return a * b + c;
 #endif
     }
     static float largest(F a) {
-        float most = a[0];
-        for (int lane = 1; lane < lanes; ++lane) most = a[lane] > most ? a[lane] : most;
-        return most;
+        float result = a[0];
+        for (int lane = 1; lane < lanes; ++lane) result = a[lane] > result ? a[lane] : result;
+        return result;
     }
     static float total(F a) { return (a[0] + a[2]) + (a[1] + a[3]); }
-    /// x where a < b, else y.
+    /// x where a < b, y elsewhere.
     static F where_less(F a, F b, F x, F y) { return a < b ? x : y; }
-    /// Whole numbers of at most 16 bits.
-    static void store_whole(std::int16_t* p, F x) { store_codes(p, x); }
+    /// Stores values that are integers of at most 16 bits.
+    static void store_int16(std::int16_t* p, F x) { store_codes(p, x); }
 
-    /// x * 2^n for an n whose lowest bits are those of `bits`.
-    static F add_to_exponent(F x, F bits) {
-        return (F)((U)x + ((U)bits << 23));
-    }
+    /// x * 2^n, where the lowest bits of `bits` are those of n.
+    static F add_to_exponent(F x, F bits) { return (F)((U)x + ((U)bits << 23)); }
 
     static I zero() { return I{}; }
     static I set(std::int32_t x) { return I{x, x, x, x}; }
@@ -80,7 +79,7 @@ struct Vector {
     }
 
     /// sums += weights · the code_group activations at p, in every lane. A product of two codes
-    /// fits into 16 bits; a lane holds two of them, which are taken apart and added.
+    /// fits into 16 bits; a lane contains two of them, which are separated and added.
     static void dot(I& sums, Codes weights, const Activation* p) {
         std::int32_t pair;
         std::memcpy(&pair, p, sizeof pair);
@@ -88,9 +87,9 @@ struct Vector {
         sums += (products >> 16) + ((I)((U)products << 16) >> 16);
     }
 
-    /// Rounds and stores as codes.
+    /// Rounds to integers, stores them as codes and returns them.
     static I store_codes(Activation* p, F x) {
-        const F magic = set(12582912.0f);  // 1.5 * 2^23: adding it rounds to a whole number
+        const F magic = set(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
         const I codes = __builtin_convertvector(x + magic - magic, I);
         for (int lane = 0; lane < lanes; ++lane) p[lane] = static_cast<Activation>(codes[lane]);
         return codes;

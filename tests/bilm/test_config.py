@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import small_config
 
-from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN, Words
+from elmokit.bilm.config import BiLMConfig, CharCNNConfig, LexiconConfig, LSTMConfig
 from elmokit.bilm.weights import parameter_count
 from elmokit.errors import ConfigError
 
@@ -125,7 +125,7 @@ def test_no_clip_is_said_in_several_ways(value: object) -> None:
 @pytest.mark.parametrize(
     ("section", "key", "value", "message"),
     [
-        ("lstm", "dim", None, r"lstm\.dim is None; expected a whole number"),
+        ("lstm", "dim", None, r"lstm\.dim is None; expected an integer"),
         ("lstm", "dim", -4, r"lstm\.dim is -4"),
         ("lstm", "dim", 1 << 40, r"lstm\.dim is 1099511627776"),
         ("lstm", "dim", True, r"lstm\.dim is True"),
@@ -135,11 +135,11 @@ def test_no_clip_is_said_in_several_ways(value: object) -> None:
         ("lstm", "cell_clip", float("nan"), r"lstm\.cell_clip is nan"),
         ("lstm", "use_skip_connections", "yes", r"lstm\.skip is 'yes'; expected true or false"),
         ("char_cnn", "filters", [], r"char_cnn\.filters is \[\]; expected a list of pairs"),
-        ("char_cnn", "filters", [[1, 2, 3]], r"char_cnn\.filters holds \[1, 2, 3\]"),
+        ("char_cnn", "filters", [[1, 2, 3]], r"char_cnn\.filters contains \[1, 2, 3\]"),
         ("char_cnn", "filters", [[51, 8]], r"a filter 51 characters wide, but a word has at most"),
         ("char_cnn", "activation", "gelu", r"activation is 'gelu'; expected 'relu' or 'tanh'"),
-        ("char_cnn", "embedding", 16, r"found 16 under char_cnn\.embedding; expected an object"),
-        ("char_cnn", "n_characters", 60, r"n_characters is 60; expected a whole number from 261"),
+        ("char_cnn", "embedding", 16, r"char_cnn\.embedding is 16; expected an object"),
+        ("char_cnn", "n_characters", 60, r"n_characters is 60; expected an integer from 261"),
         ("char_cnn", "max_characters_per_token", 2, r"max_characters is 2"),
     ],
 )
@@ -157,29 +157,30 @@ def test_missing_options_are_named(name: str) -> None:
     del options[section][key]
     with pytest.raises(ConfigError, match=f"{name} is missing"):
         BiLMConfig.from_options(options)
-    with pytest.raises(ConfigError, match="found nothing under lstm"):
+    with pytest.raises(ConfigError, match="lstm is missing"):
         BiLMConfig.from_options({"char_cnn": published(64, 16, 1)["char_cnn"]})
 
 
 def test_one_direction_is_no_elmo() -> None:
-    with pytest.raises(ConfigError, match="needs both directions"):
+    with pytest.raises(ConfigError, match="needs a bidirectional model"):
         BiLMConfig.from_options(published(64, 16, 1) | {"bidirectional": False})
 
 
 def test_projections_can_only_be_left_out_where_sizes_fit() -> None:
-    with pytest.raises(ConfigError, match="without projection says as much as it remembers"):
-        LSTM(cells=8, width=4, projection=False)
+    with pytest.raises(ConfigError, match="without projection needs"):
+        LSTMConfig(cells=8, width=4, projection=False)
     with pytest.raises(ConfigError, match="the filters are the word vector"):
         BiLMConfig(
-            char_cnn=CharCNN(filters=((1, 5),), projection=False), lstm=LSTM(cells=8, width=4)
+            char_cnn=CharCNNConfig(filters=((1, 5),), projection=False),
+            lstm=LSTMConfig(cells=8, width=4),
         )
 
 
 def test_the_native_form_refuses_what_it_does_not_know() -> None:
     data = small_config().to_dict()
-    with pytest.raises(ConfigError, match="lstm: unknown 'peepholes'"):
+    with pytest.raises(ConfigError, match="lstm: unknown option 'peepholes'"):
         BiLMConfig.from_dict(data | {"lstm": data["lstm"] | {"peepholes": True}})
-    with pytest.raises(ConfigError, match="config: unknown 'attention'"):
+    with pytest.raises(ConfigError, match="config: unknown option 'attention'"):
         BiLMConfig.from_dict(data | {"attention": {}})
     with pytest.raises(ConfigError, match="cells"):
         BiLMConfig.from_dict(data | {"lstm": {"width": 3}})
@@ -193,24 +194,24 @@ def test_the_native_form_refuses_what_it_does_not_know() -> None:
 def with_words(**changes: object) -> BiLMConfig:
     cnn = {"filters": ((1, 4), (3, 5)), "characters": 40, "scheme": "code_points"} | changes
     return BiLMConfig(
-        char_cnn=CharCNN(**cnn),  # type: ignore[arg-type]
-        lstm=LSTM(cells=8, width=4),
-        words=Words(entries=30, dim=7),
+        char_cnn=CharCNNConfig(**cnn),  # type: ignore[arg-type]
+        lstm=LSTMConfig(cells=8, width=4),
+        words=LexiconConfig(entries=30, dim=7),
     )
 
 
 def test_the_published_shape_of_many_languages() -> None:
     """Counted by hand, for an alphabet of 6000 and 150,000 words."""
     config = BiLMConfig(
-        char_cnn=CharCNN(
+        char_cnn=CharCNNConfig(
             filters=tuple(map(tuple, FILTERS)),
             embedding_dim=50,
             highways=2,
             characters=6000,
             scheme="code_points",
         ),
-        lstm=LSTM(cells=4096, width=512),
-        words=Words(entries=150_000, dim=100),
+        lstm=LSTMConfig(cells=4096, width=512),
+        words=LexiconConfig(entries=150_000, dim=100),
     )
     original = BiLMConfig.from_options(published(4096, 512, 2))
     spans = sum(width * count for width, count in FILTERS)
@@ -223,7 +224,7 @@ def test_the_native_form_knows_words_and_schemes() -> None:
     assert BiLMConfig.from_dict(config.to_dict()) == config
     data = config.to_dict()
     assert data["words"] == {"entries": 30, "dim": 7}
-    with pytest.raises(ConfigError, match="words: unknown 'size'"):
+    with pytest.raises(ConfigError, match="words: unknown option 'size'"):
         BiLMConfig.from_dict(data | {"words": {"size": 3}})
     with pytest.raises(ConfigError, match="words is 3; expected an object"):
         BiLMConfig.from_dict(data | {"words": 3})
@@ -236,7 +237,7 @@ def test_models_of_bytes_are_written_as_before() -> None:
 
 
 def test_what_options_json_cannot_say() -> None:
-    with pytest.raises(ConfigError, match="alphabet of its own, and whole words beside them; the"):
+    with pytest.raises(ConfigError, match="its own alphabet and word embeddings; save"):
         with_words().to_options()
 
 
@@ -244,12 +245,12 @@ def test_what_options_json_cannot_say() -> None:
     ("changes", "message"),
     [
         ({"scheme": "runes"}, "scheme is 'runes'; expected 'bytes' or 'code_points'"),
-        ({"scheme": "bytes"}, "characters is 40; expected a whole number from 261"),
-        ({"scheme": "bytes", "characters": 261}, "go with characters that are code points"),
-        ({"characters": 5}, "characters is 5; expected a whole number from 6 to 32768"),
+        ({"scheme": "bytes"}, "characters is 40; expected an integer from 261"),
+        ({"scheme": "bytes", "characters": 261}, "reads code points, not bytes"),
+        ({"characters": 5}, "characters is 5; expected an integer from 6 to 32768"),
         ({"characters": 32769}, "characters is 32769"),
-        ({"max_characters": 6}, "max_characters is 6; expected a whole number from 7 up"),
-        ({"filters": ((1, 4),), "projection": False}, "known words need a projection"),
+        ({"max_characters": 6}, "max_characters is 6; expected an integer from 7 to"),
+        ({"filters": ((1, 4),), "projection": False}, "with word embeddings needs a projection"),
     ],
 )
 def test_words_and_schemes_that_cannot_be(changes: dict, message: str) -> None:
@@ -257,4 +258,4 @@ def test_words_and_schemes_that_cannot_be(changes: dict, message: str) -> None:
         with_words(**changes)
     for wrong in (0, -1, "x", True):
         with pytest.raises(ConfigError, match=r"words\.dim is"):
-            Words(entries=3, dim=wrong)  # type: ignore[arg-type]
+            LexiconConfig(entries=3, dim=wrong)  # type: ignore[arg-type]

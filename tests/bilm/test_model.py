@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.conftest import random_bilm, small_config
 
-from elmokit.bilm.config import Words
+from elmokit.bilm.config import LexiconConfig
 from elmokit.bilm.mix import Mix
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.state import State
@@ -23,14 +23,14 @@ from elmokit.text.vocabulary import Vocabulary
     ("change", "message"),
     [
         (lambda w: w.pop("forward.1.bias"), r"the weights lack forward\.1\.bias"),
-        (lambda w: w.update({"x": np.zeros(2)}), "the weights hold x"),
+        (lambda w: w.update({"x": np.zeros(2)}), "the weights contain x"),
         (
             lambda w: w.update({"forward.0.bias": np.zeros(3, np.float32)}),
-            r"forward\.0\.bias has the shape \(3,\); the architecture asks for \(44,\)",
+            r"forward\.0\.bias has the shape \(3,\); the architecture needs \(44,\)",
         ),
         (
             lambda w: w.update({"forward.0.bias": np.zeros(44, int)}),
-            r"forward\.0\.bias holds int64; expected floating-point",
+            r"forward\.0\.bias is of type int64; expected floating-point",
         ),
         (
             lambda w: w.update({"forward.0.bias": np.full(44, np.inf, np.float32)}),
@@ -38,7 +38,7 @@ from elmokit.text.vocabulary import Vocabulary
         ),
         (
             lambda w: w.update({"softmax.weight": np.zeros((5, 6), np.float32)}),
-            r"softmax\.weight alone",
+            r"only softmax\.weight",
         ),
         (
             lambda w: w.update(
@@ -64,7 +64,7 @@ def test_a_softmax_belongs_to_its_vocabulary(bilm: BiLM) -> None:
         "softmax.bias": np.zeros(5, np.float32),
     }
     assert BiLM(bilm.config, weights, Vocabulary("abcde")).parameters == bilm.parameters
-    with pytest.raises(WeightsError, match="5 rows, the vocabulary 2 words"):
+    with pytest.raises(WeightsError, match="5 rows, but the vocabulary has 2 words"):
         BiLM(bilm.config, weights, Vocabulary("ab"))
 
 
@@ -80,11 +80,13 @@ def test_the_fingerprint_knows_every_bit_and_no_format(bilm: BiLM) -> None:
 
 def test_a_settled_state_of_another_model(bilm: BiLM) -> None:
     other = State.zeros(small_config(cells=12))
-    with pytest.raises(WeightsError, match=r"cell is float32 \(2, 2, 1, 12\).*\(2, 2, 1, 11\)"):
+    with pytest.raises(
+        WeightsError, match=r"cell of .* is float32 \(2, 2, 1, 12\).*\(2, 2, 1, 11\)"
+    ):
         BiLM(bilm.config, bilm.weights, settled=other)
     good = State.zeros(bilm.config)
     good.hidden[0] = np.nan
-    with pytest.raises(WeightsError, match="hidden holds NaN"):
+    with pytest.raises(WeightsError, match="hidden of the settled state has NaN"):
         BiLM(bilm.config, bilm.weights, settled=good)
 
 
@@ -115,7 +117,7 @@ def test_a_mix_that_is_none(bilm: BiLM) -> None:
     for scalars in ((), (1.0, float("nan")), ("a", "b")):
         with pytest.raises(ConfigError, match="mix"):
             Mix(scalars)
-    with pytest.raises(ConfigError, match="the mix has 2 numbers; this model has 3 layers"):
+    with pytest.raises(ConfigError, match="the mix has 2 scalars, but the model has 3 layers"):
         BiLM(bilm.config, bilm.weights, mix=Mix.uniform(2))
 
 
@@ -125,7 +127,7 @@ def test_a_mix_that_is_none(bilm: BiLM) -> None:
 def known_words(bilm: BiLM, alphabet: Dictionary | None, lexicon: Dictionary | None) -> BiLM:
     """The model with 8 characters and 3 words."""
     cnn = replace(bilm.config.char_cnn, characters=8, scheme="code_points")
-    config = replace(bilm.config, char_cnn=cnn, words=Words(entries=3, dim=2))
+    config = replace(bilm.config, char_cnn=cnn, words=LexiconConfig(entries=3, dim=2))
     weights = dict(bilm.weights)
     weights["characters.embedding"] = weights["characters.embedding"][:8]
     weights["words.embedding"] = np.ones((3, 2), np.float32)
@@ -142,15 +144,23 @@ def test_dictionaries_belong_to_their_tables(bilm: BiLM) -> None:
     good = known_words(bilm, ALPHABET, LEXICON)
     assert good.parameters == sum(array.size for array in good.weights.values())
     for alphabet, lexicon, message in (
-        (None, LEXICON, "the model has no alphabet; its architecture asks for one"),
+        (None, LEXICON, "the model has no alphabet, which its architecture needs"),
         (ALPHABET, None, "the model has no lexicon"),
-        (Dictionary([*ALPHABET, "c"]), LEXICON, "the alphabet has 9 entries, its table 8 rows"),
-        (Dictionary("abcdefgh"), LEXICON, "the alphabet lacks <bos>, <eos>, <bow>"),
-        (ALPHABET, Dictionary("abc"), "the lexicon lacks <oov>"),
+        (
+            Dictionary([*ALPHABET, "c"]),
+            LEXICON,
+            "has 9 entries, but its embedding has 8 rows",
+        ),
+        (
+            Dictionary("abcdefgh"),
+            LEXICON,
+            "the alphabet lacks .*entries <bos>, <eos>, <bow>",
+        ),
+        (ALPHABET, Dictionary("abc"), "the lexicon lacks the required entries <oov>"),
     ):
         with pytest.raises(WeightsError, match=message):
             known_words(bilm, alphabet, lexicon)
-    with pytest.raises(WeightsError, match="has an alphabet; its architecture has no use for it"):
+    with pytest.raises(WeightsError, match="has an unexpected alphabet"):
         replace(bilm, alphabet=ALPHABET)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.cli.test_cli import elmo_command  # noqa: F401  a fixture
 from tests.tasks import toy
 
 pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
@@ -16,7 +15,15 @@ from elmokit.cli.analyze import COMMANDS
 from elmokit.elmo import Elmo
 from elmokit.probe import results
 from elmokit.probe.tasks import runs
-from elmokit.tasks.trials import Files, Hear, Moment, Outcome, Trial, _known, run_one
+from elmokit.tasks.trials import (
+    Outcome,
+    TaskFiles,
+    Trial,
+    TrialCallback,
+    TrialUpdate,
+    read_outcome,
+    run_trial,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -34,27 +41,32 @@ def arguments(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_with_examples(elmo_command, name: str) -> None:  # noqa: F811
+def test_every_command_has_help_with_examples(elmo_command, name: str) -> None:
     result = elmo_command("analyze", name, "--help")
     assert result.code == 0 and f"elmo analyze {name} " in result.out
     assert name in elmo_command("analyze", "--help").out
 
 
 def in_this_process(
-    trials: Sequence[Trial], files: Files, out: str, *, jobs: int | None, hear: Hear
+    trials: Sequence[Trial],
+    files: TaskFiles,
+    out: str,
+    *,
+    jobs: int | None,
+    callback: TrialCallback,
 ) -> list[Outcome]:
     """As `run_trials`, whose own test has processes, but without waiting for them to begin."""
     found, data = [], files.fingerprints()
     for trial in trials:
         bilm = None if trial.settings.baseline else Elmo.load(trial.settings.elmo).bilm.fingerprint
-        known = _known(Path(out) / trial.name, trial, data, bilm)
-        hear(Moment(trial.name, 1.0, "done before" if known else "done", ended=True))
-        found.append(known or run_one(trial, files, data, Path(out), lambda moment: None))
+        known = read_outcome(Path(out) / trial.name, trial, data, bilm)
+        callback(TrialUpdate(trial.name, 1.0, "done before" if known else "done", ended=True))
+        found.append(known or run_trial(trial, files, data, Path(out)))
     return found
 
 
 def test_analyses_share_their_runs(
-    elmo_command,  # noqa: F811
+    elmo_command,
     arguments: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -83,7 +95,7 @@ def test_analyses_share_their_runs(
         *("layers-ner.json", "layers-ner.svg", "layers-ner-weights.svg"),
         *("efficiency-ner.json", "efficiency-ner-sizes.svg", "efficiency-ner-epochs.svg"),
     }
-    found = results.read(out / "efficiency-ner.json")
+    found = results.load_measurement(out / "efficiency-ner.json")
     assert [size["examples"] for size in found["sizes"]] == [30, 60]
     shown = elmo_command("analyze", "weights", tmp_path / "runs", "--json", "--epochs")
     learned = json.loads(shown.out)
@@ -112,9 +124,9 @@ def test_analyses_share_their_runs(
             "needs an ELMo",
         ),
         (["weights"], 2, "DIR"),
-        (["weights", "nowhere"], 1, "is no directory"),
+        (["weights", "nowhere"], 1, "is not a directory"),
     ],
 )
-def test_wrong_use(elmo_command, given: list[str], code: int, message: str) -> None:  # noqa: F811
+def test_wrong_use(elmo_command, given: list[str], code: int, message: str) -> None:
     result = elmo_command("analyze", *given)
     assert result.code == code and message in result.err and "Traceback" not in result.err

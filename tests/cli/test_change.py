@@ -46,7 +46,7 @@ def test_the_tables(call, texts: list[str]) -> None:
     assert "Uses of “mouse” that differ most" in out and "button of your" in out
     for word in ("PRT", "APD", "characters", "untrained"):
         assert word in out
-    assert err.count("picture: ") == 4
+    assert err.count("figure: ") == 4
 
 
 def test_the_numbers(call, texts: list[str], tmp_path: Path) -> None:
@@ -66,11 +66,11 @@ def test_the_numbers(call, texts: list[str], tmp_path: Path) -> None:
 
 
 def test_all_words(call, texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("elmokit.probe.change.targets.GRAMMAR", 0)
+    monkeypatch.setattr("elmokit.probe.change.targets.FUNCTION_WORDS", 0)
     found = json.loads(call("--all", 3, *texts, "--json")[0])
     # Equally frequent words by the alphabet: drink, then they and water.
     assert {word["word"] for word in found["words"]} == {"the", "mouse", "drink"}
-    with pytest.raises(click.UsageError, match="share no word"):
+    with pytest.raises(InputError, match="share no word"):
         call("--all", 3, *texts, "--least", 100, "--uses", 100)
 
 

@@ -31,14 +31,14 @@ def test_summary_for_a_person(text: Path, tmp_path: Path) -> None:
     rows = dict(line.split(maxsplit=1) for line in result.stdout.splitlines()[1:])
     assert rows["sentences"] == f"{corpus.train.sentences}"
     assert rows["words"].startswith(f"{corpus.train.tokens:,}, ")
-    oov = corpus.about["train"]["oov_rate"]
+    oov = corpus.metadata["train"]["oov_rate"]
     assert rows["vocabulary"] == f"8 words, {1 - oov:.2%} of the text ({oov:.2%} <UNK>)"
     assert (
         f"held out    {corpus.valid.tokens} words in {corpus.valid.sentences} sentences"
         in result.stdout
     )
     assert rows["time"].endswith("words/s")
-    assert "unlisted" not in rows and "cut" not in rows and "look" not in rows
+    assert "unlisted" not in rows and "cut" not in rows and "warning" not in rows
     assert result.stderr == "", "no progress bar where nobody looks"
 
 
@@ -46,9 +46,9 @@ def test_summary_of_what_is_odd(tmp_path: Path) -> None:
     path = tmp_path / "odd.txt"
     path.write_text("a line that\nis wrapped and\nwrapped again,\nlike this\n" + "a " * 500)
     result = call(path, "--out", tmp_path / "out", "--words", 9, "--held-out", 0)
-    assert "unlisted    4 words are read as <UNK>; --words 9 is full" in result.stdout
+    assert "unlisted    4 words are read as <UNK>, since --words is 9" in result.stdout
     assert "1 sentences of more than 400 words" in result.stdout
-    assert "if the text is wrapped, --wrapped" in result.stdout
+    assert "if the text is wrapped, give --wrapped" in result.stdout
     assert "held out    nothing" in result.stdout
     result = call(path, "--out", tmp_path / "wrapped", "--wrapped")
     assert "--wrapped" not in result.stdout
@@ -76,7 +76,7 @@ def test_standard_input(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     corpus = Corpus.open(tmp_path / "out")
     assert corpus.train.sentences == 2
-    assert corpus.about["sources"][0]["name"] == "stdin"
+    assert corpus.metadata["sources"][0]["name"] == "stdin"
 
 
 def test_parquet_column_and_valid_files(text: Path, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_parquet_column_and_valid_files(text: Path, tmp_path: Path) -> None:
     [
         (["--lines", "--tokenized"], "give --lines or --tokenized"),
         (["--valid", "x", "--held-out", "1"], "give --valid or --held-out"),
-        (["--vocabulary", "x", "--size", "10"], "--vocabulary is taken as it is"),
+        (["--vocabulary", "x", "--size", "10"], "--vocabulary is used unchanged"),
         (["--held-out", "60"], "60"),
         (["--size", "3"], "3"),
     ],

@@ -15,6 +15,7 @@ pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 import click
 
 from elmokit.cli.finetune import command
+from elmokit.cli.training_display import TrainingDisplay
 from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError
 from elmokit.text.vocabulary import Vocabulary
@@ -110,24 +111,22 @@ def test_interrupted(
     """Ctrl-C leaves the best so far and says how to go on, which then works."""
     out = tmp_path / "out"
     arguments = model, text, "-o", out
-    from elmokit.cli import finetune as cli
+    on_step = TrainingDisplay.on_step
 
-    hear = cli._Watching.hear
-
-    def stop(self: object, report) -> None:
-        hear(self, report)
+    def stop(self: TrainingDisplay, report) -> None:
+        on_step(self, report)
         if report.progress.step == 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli._Watching, "hear", stop)
+    monkeypatch.setattr(TrainingDisplay, "on_step", stop)
     with pytest.raises(SystemExit) as stopped:
         call(*arguments, "--tokens", 900, *QUICK)
     assert stopped.value.code == 130
     said = capsys.readouterr().err
     assert "best so far" in said and "--resume" in said
     assert Elmo.load(out).bilm.vocabulary is not None
-    monkeypatch.setattr(cli._Watching, "hear", hear)
-    with pytest.raises(click.UsageError, match="began with"):
+    monkeypatch.setattr(TrainingDisplay, "on_step", on_step)
+    with pytest.raises(click.UsageError, match="started with"):
         call(*arguments, "--resume", "--minutes", 3)
     shown, _ = call(*arguments, "--resume", "--json")
     assert json.loads(shown)["steps"] > 4
@@ -156,5 +155,8 @@ def test_defaults_are_those_of_the_function() -> None:
     defaults = {option.name: option.default for option in command.params}
     assert defaults["patience"] == train.PATIENCE
     assert defaults["evaluation_words"] == train.EVALUATION_WORDS
+    assert train.EPOCHS == 3
+    recipe = train.FINETUNE_RECIPE
+    assert (recipe.rate, recipe.batch, recipe.dropout) == (0.004, 1120, 0.1), "as in the help"
     large = random_bilm(small_config(cells=5120))
-    assert train.recipe_for(large).rate == pytest.approx(train.ADAPT.rate / 10)
+    assert train.default_recipe(large).rate == pytest.approx(train.FINETUNE_RECIPE.rate / 10)

@@ -79,7 +79,7 @@ def test_running_text(call, model: str, text: Path) -> None:
         assert name in out.rpartition("{")[0], "the table says it too"
     for value in (found["forward"], found["backward"], found["mean"]):
         assert f"{value:,.2f}" in out.splitlines()[1]
-    assert "50.00%" in out and "10 it can say" in out
+    assert "50.00%" in out and "vocabulary of 10" in out
 
 
 def test_the_signature(call, model: str, text: Path) -> None:
@@ -127,7 +127,7 @@ def test_stdin(call, model: str, text: Path) -> None:
 def test_a_text_of_many_blocks(
     call, model: str, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("elmokit.train.reading.BLOCK_BYTES", 7)
+    monkeypatch.setattr("elmokit.train.text_reader.BLOCK_BYTES", 7)
     assert call(model, text)[1] == perplexity(Elmo.load(model), SENTENCES).to_dict()
 
 
@@ -148,18 +148,18 @@ def test_threads_change_nothing(call, model: str, text: Path) -> None:
 
 
 def test_a_corpus_stands_for_its_held_out_text(call, model: str, text: Path, tmp_path) -> None:
-    from elmokit.train.build import Options, build_corpus
+    from elmokit.train.build import CorpusOptions, build_corpus
 
     train = tmp_path / "train.txt"
     train.write_text("More of it.\n" + TEXT, encoding="utf-8")
-    build_corpus([str(train)], tmp_path / "corpus", Options(), valid=[str(text)], processes=1)
+    build_corpus([str(train)], tmp_path / "corpus", CorpusOptions(), valid=[str(text)], processes=1)
     assert call(model, tmp_path / "corpus")[1] == call(model, text)[1]
 
 
 def test_a_corpus_without_held_out_text(call, model: str, text: Path, tmp_path: Path) -> None:
-    from elmokit.train.build import Options, build_corpus
+    from elmokit.train.build import CorpusOptions, build_corpus
 
-    build_corpus([str(text)], tmp_path / "corpus", Options(held_out=0), processes=1)
+    build_corpus([str(text)], tmp_path / "corpus", CorpusOptions(held_out=0), processes=1)
     with pytest.raises(InputError, match="without held-out text"):
         call(model, tmp_path / "corpus")
 

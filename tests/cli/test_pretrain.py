@@ -18,15 +18,15 @@ from tests.train.toy import SENTENCES, TINY, toy_corpus
 
 from elmokit.bilm.sizes import SIZES
 from elmokit.cli import pretrain as cli
-from elmokit.cli.pretrain import command, summary, told
+from elmokit.cli.pretrain import command, render_results
+from elmokit.cli.training_display import describe_report
 from elmokit.elmo import Elmo
 from elmokit.errors import ConfigError, FormatError, InputError
 from elmokit.lm import Perplexity
-from elmokit.train import pretraining as train
 from elmokit.train.budget import Budget
-from elmokit.train.loop import Progress
+from elmokit.train.loop import TrainingProgress
 from elmokit.train.recipe import RECIPES
-from elmokit.train.run import Plan, Report
+from elmokit.train.run import RunPlan, TrainingReport
 
 OPTIONS = ["--batch", "150", "--warm-up", "5", "--negatives", "10", "--shards", "2"]
 
@@ -48,8 +48,8 @@ def call(*arguments: object, **environment: str) -> Result:
     return CliRunner().invoke(command, [*map(str, arguments)], env=environment)
 
 
-def begun(out: Path) -> Plan:
-    return Plan.read(out / "training")
+def begun(out: Path) -> RunPlan:
+    return RunPlan.read(out / "training")
 
 
 # -- a run ---------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def test_a_run_for_a_person(corpus: Path, config: Path, tmp_path: Path) -> None:
     first, *rest = result.stdout.splitlines()
     rows = dict(line.split(maxsplit=1) for line in rest)
     assert first == str(out)
-    assert rows["words"] == "1,215 read, 1 times the text"
+    assert rows["words"] == "1,215 read (epochs: 1)"
     assert rows["time"].endswith("words/s")
     assert rows["held"].startswith("out  perplexity ")
     assert "forward" in rows["held"]
@@ -99,11 +99,11 @@ def test_defaults(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def fake(corpus: str, out: str, **how: Any) -> None:
         asked.update(how)
 
-    monkeypatch.setattr(train, "pretrain", fake)
+    monkeypatch.setattr("elmokit.train.pretrain", fake)
     monkeypatch.setattr("elmokit.engine.native.usable_processors", lambda: 5)
     out = tmp_path / "out"
     assert call(corpus, "--out", out, "--minutes", 10).exit_code == 0
-    assert asked["config"] == SIZES["tiny"]
+    assert asked["config"] is None, "the function has the same default"
     assert asked["recipe"] == RECIPES["recommended"].replace(shards=5)
     assert asked["budget"] == Budget(minutes=10)
     assert asked["checkpoint_minutes"] == 5
@@ -125,7 +125,7 @@ def test_defaults(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_config_of_a_model(corpus: Path, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"format": "elmokit-bilm", "version": 1, **TINY.to_dict()}))
-    assert cli._architecture(None, str(path)) == TINY
+    assert cli._read_architecture(None, str(path)) == TINY
     path.write_text(json.dumps(TINY.to_dict() | {"new": 1}))
     result = call(corpus, "--out", tmp_path / "out", "--tokens", 1, "--config", path)
     assert isinstance(result.exception, ConfigError)
@@ -133,35 +133,35 @@ def test_config_of_a_model(corpus: Path, tmp_path: Path) -> None:
         path.write_text(damaged)
         result = call(corpus, "--out", tmp_path / "out", "--tokens", 1, "--config", path)
         assert isinstance(result.exception, FormatError)
-        assert "is no architecture" in str(result.exception)
+        assert "has no architecture" in str(result.exception)
 
 
 # -- stopping ------------------------------------------------------------------------------------
 
 
-def report(**changes: Any) -> Report:
+def report(**changes: Any) -> TrainingReport:
     facts: dict[str, Any] = {
-        "progress": Progress(step=10, tokens=1_234_567, seconds=5.0),
+        "progress": TrainingProgress(step=10, tokens=1_234_567, seconds=5.0),
         "spent": 0.25,
         "loss": 4.5678,
-        "speed": 9321.4,
+        "words_per_second": 9321.4,
         "held_out": None,
         "epochs": 0.5,
     }
-    return Report(**facts | changes)
+    return TrainingReport(**facts | changes)
 
 
 def test_stopped(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(*_: Any, watch: Any, **__: Any) -> None:
-        watch(report())
+    def stopped(*_: Any, on_step: Any, **__: Any) -> None:
+        on_step(report())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train, "pretrain", stopped)
+    monkeypatch.setattr("elmokit.train.pretrain", stopped)
     out = tmp_path / "model"
     result = call(corpus, "--out", out, "--minutes", 1)
     assert result.exit_code == 130
     assert result.stderr == (
-        f"stopped after 1,234,567 words; to go on: elmo pretrain {corpus} --out {out} --resume\n"
+        f"stopped after 1,234,567 words; to continue: elmo pretrain {corpus} --out {out} --resume\n"
     )
     assert call(corpus, "--out", out, "--minutes", 1, RANK="1").stderr in ("", "\nAborted!\n")
 
@@ -169,39 +169,43 @@ def test_stopped(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 # -- what is shown -------------------------------------------------------------------------------
 
 
-def test_told() -> None:
-    assert told(report(), None) == "1.23 M words  9,321/s  loss 4.57"
-    found = Perplexity(123.44, 119.96, 1, 1, 0)
-    assert told(report(held_out=found), 3725.4) == (
-        "1.23 M words  9,321/s  loss 4.57  held out 123.4/120.0  1:02:05 left"
+def test_a_report_in_a_line() -> None:
+    assert describe_report(report()) == "1.23 M words, 9,321 words/s, loss 4.57"
+    held_out = Perplexity(123.44, 119.96, 1, 1, 0)
+    assert describe_report(report(held_out=held_out)) == (
+        "1.23 M words, 9,321 words/s, loss 4.57, held-out perplexity forward/backward 123.4/120.0"
     )
 
 
 def test_summary_without_held_out_text() -> None:
     facts = {"model": "m", "held_out": None, "seconds": 10.0, "tokens": 500, "epochs": 2.0}
-    shown = summary(facts | {"curve": "c"})
-    assert "held out  no text to measure it with" in shown
+    shown = render_results(facts | {"curve": "c"})
+    assert "held out  no text to evaluate the model on" in shown
     assert "0:00:10, 50 words/s" in shown
 
 
 def test_lines_without_a_terminal(
     corpus: Path, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "LINE_SECONDS", 0)
+    monkeypatch.setattr("elmokit.progress.LINE_SECONDS", 0)
     result = call(corpus, "--out", tmp_path / "model", "--config", config, "--epochs", 1, *OPTIONS)
     lines = result.stderr.splitlines()
-    assert "held out" not in lines[0]
+    assert lines[0] == "opening the corpus"
+    assert "held-out" not in lines[1]
     assert lines[-1].startswith("100.0%  1.22 k words")
-    assert "held out" in lines[-1]
+    assert "held-out perplexity forward/backward" in lines[-1]
     assert "0:00:00 left" in lines[-1]
 
 
-def test_a_bar_on_a_terminal(corpus: Path, config: Path, tmp_path: Path) -> None:
+def test_a_bar_on_a_terminal(
+    corpus: Path, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elmokit.progress.is_terminal", lambda: True)
     asked = [corpus, "--out", tmp_path / "model", "--config", config, "--epochs", 1, *OPTIONS]
-    result = call(*asked, FORCE_COLOR="1", COLUMNS="120")
+    result = call(*asked, FORCE_COLOR="1", COLUMNS="200")
     assert result.exit_code == 0, result.output
     assert "opening the corpus" in result.stderr
-    assert "held out" in result.stderr
+    assert "held-out perplexity" in result.stderr
     assert "loss" not in result.stdout
     assert "words/s" in result.stdout
 
@@ -212,7 +216,7 @@ def test_a_bar_on_a_terminal(corpus: Path, config: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say how long to train: --minutes, --tokens or --epochs"),
+        ([], "set how long to train: --minutes, --tokens or --epochs"),
         (["--minutes", "1", "--epochs", "2"], "give --minutes or --epochs"),
         (["--epochs", "1", "--size", "tiny", "--config", "x"], "give --size or --config"),
         (["--epochs", "1", "--lanes", "2"], "--lanes would have no effect"),
@@ -269,7 +273,7 @@ def test_resume_with_other_choices(
     corpus: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     out = tmp_path / "model"
-    Plan(TINY, SENTENCES, Budget(tokens=9), "of another corpus").write(out / "training")
+    RunPlan(TINY, SENTENCES, Budget(tokens=9), "of another corpus").write(out / "training")
     result = call(corpus, "--out", out, "--resume", *arguments)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
@@ -280,6 +284,18 @@ def test_resume_with_other_choices(
 
 def test_sizes() -> None:
     assert set(cli.SIZES) == set(SIZES)
+
+
+def test_defaults_in_the_help_are_those_of_the_recipes() -> None:
+    shown = " ".join(CliRunner().invoke(command, ["--help"], terminal_width=300).stdout.split())
+    shown = shown[shown.index("Options:") :]
+    ours, theirs = (RECIPES[name].to_dict() for name in ("recommended", "bilm-tf"))
+    options = "rate schedule warm_up dropout clip sampler negatives text batch lanes window".split()
+    for name in options:
+        a, b = (f"{v:g}" if isinstance(v, float) else f"{v}" for v in (ours[name], theirs[name]))
+        default = a if a == b else f"{a}; bilm-tf: {b}"
+        help_text = shown[shown.index(f"--{name.replace('_', '-')} ") :]
+        assert help_text[help_text.index("[default: ") :].startswith(f"[default: {default}]"), name
 
 
 def test_help_has_examples() -> None:

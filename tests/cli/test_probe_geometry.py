@@ -32,7 +32,7 @@ def call(tmp_path: Path, bilm: BiLM, monkeypatch: pytest.MonkeyPatch):
 
 def test_tables_numbers_and_pictures(call, tmp_path: Path) -> None:
     done = call()
-    assert done.exit_code == 0 and "How far context moves words" in done.stdout
+    assert done.exit_code == 0 and "How much vectors depend on context" in done.stdout
     # Nothing is lost in a terminal of the usual width.
     assert "untrained: characters" in done.stdout and "anisotropy" in done.stdout
     found = json.loads((tmp_path / "out" / "geometry.json").read_text())

@@ -37,8 +37,8 @@ def call(tmp_path: Path, bilm: BiLM, monkeypatch: pytest.MonkeyPatch):
 
 def test_pairs(call, tmp_path: Path) -> None:
     done = call("--pairs", tmp_path / "dev.data.txt")
-    assert done.exit_code == 0 and "does it mean the same?" in done.stdout
-    assert "10 pairs, 5 of the same meaning" in " ".join(done.stdout.split())
+    assert done.exit_code == 0 and "Does a word mean the same in two contexts?" in done.stdout
+    assert "10 pairs, 5 with the same meaning" in " ".join(done.stdout.split())
     found = json.loads((tmp_path / "out" / "similarity.json").read_text())
     assert set(found["signature"]["data"]) == {"pairs", "gold"}
     assert (tmp_path / "out" / "similarity.svg").exists()
@@ -59,7 +59,7 @@ def test_pairs_to_train_on(call, tmp_path: Path) -> None:
 def test_ratings(call, tmp_path: Path) -> None:
     done = call("--pairs", tmp_path / "ratings.txt")
     said = " ".join(done.stdout.split())
-    assert "as alike as people say?" in said and "against the others: 100.0" in said
+    assert "correlation with human ratings" in said and "against the others: 100.0" in said
 
 
 def test_gold_for_nothing(call, tmp_path: Path) -> None:

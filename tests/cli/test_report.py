@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.test_cli import elmo_command  # noqa: F401  a fixture
-from tests.probe.test_results import parsed, run  # noqa: F401  a fixture
+from tests.probe.test_report_page import parsed
+from tests.probe.test_training import run  # noqa: F401  a fixture
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def test_the_built_in_model(elmo_command, run: Path, tmp_path: Path) -> None:  #
     assert ">40.0<" in made, "the perplexity of the run that was given"
 
 
-def test_a_place_that_is_none(elmo_command, tmp_path: Path) -> None:  # noqa: F811
+def test_a_place_that_is_none(elmo_command, tmp_path: Path) -> None:
     done = elmo_command("report", "builtin", "--from", tmp_path / "nowhere", "--out", "x.html")
-    assert done.code == 1 and "no directory" in done.err
+    assert done.code == 1 and "not a directory" in done.err
     assert not (tmp_path / "x.html").exists()

@@ -121,7 +121,7 @@ def test_narrow_and_wide_terminals(call, monkeypatch: pytest.MonkeyPatch, width:
     ("arguments", "message"),
     [
         (("I sat", "--word", 3), "the sentence has 2 words: I sat"),
-        (("I sat", "--at", "the"), "none of the words of: I sat"),
+        (("I sat", "--at", "the"), "not a word of the sentence: I sat"),
         (("", ""), "no words"),
         (("I sat", "-k", 99), "from 1 to 13"),
     ],

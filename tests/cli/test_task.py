@@ -9,16 +9,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.cli.test_cli import elmo_command  # noqa: F401  a fixture
 from tests.tasks import toy
 
 pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
-from elmokit.cli.task import (
-    COMMANDS,
-    options,
-)
-from elmokit.tasks.settings import TASKS
+from elmokit.cli.task import COMMANDS
 
 TEXT = "Dr. Ada in Paris ."
 
@@ -37,24 +32,20 @@ def arguments(tmp_path: Path) -> list[str]:
 
 
 @pytest.fixture
-def trained(elmo_command, arguments: list[str], tmp_path: Path) -> Path:  # noqa: F811
+def trained(elmo_command, arguments: list[str], tmp_path: Path) -> Path:
     done = elmo_command("task", "train", "ner", *arguments, "--epochs", 3, "--out", tmp_path / "m")
     assert done.code == 0, done.err
     return tmp_path / "m"
 
 
-def test_the_list_of_tasks_is_the_rooms() -> None:
-    assert options.TASKS == TASKS
-
-
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_with_examples(elmo_command, name: str) -> None:  # noqa: F811
+def test_every_command_has_help_with_examples(elmo_command, name: str) -> None:
     result = elmo_command("task", name, "--help")
     assert result.code == 0 and f"elmo task {name} " in result.out
     assert name in elmo_command("task", "--help").out
 
 
-def test_train_eval_predict(elmo_command, trained: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_train_eval_predict(elmo_command, trained: Path, tmp_path: Path) -> None:
     scored = elmo_command("task", "eval", trained, tmp_path / "dev.conll", "--json")
     about = json.loads((trained / "task.json").read_text())
     assert json.loads(scored.out)["scores"]["f1"] == pytest.approx(about["scores"]["f1"])
@@ -68,7 +59,7 @@ def test_train_eval_predict(elmo_command, trained: Path, tmp_path: Path) -> None
     assert json.loads(from_stdin.out) == lines[0]
 
 
-def test_answers_to_a_file(elmo_command, trained: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_answers_to_a_file(elmo_command, trained: Path, tmp_path: Path) -> None:
     dev, out = tmp_path / "dev.conll", tmp_path / "answers"
     assert elmo_command("task", "predict", trained, "--file", dev, "--out", out).code == 0
     assert out.read_text() == elmo_command("task", "predict", trained, "--file", dev).out
@@ -79,21 +70,20 @@ def test_answers_to_a_file(elmo_command, trained: Path, tmp_path: Path) -> None:
 
 
 def test_stopped_and_resumed(
-    elmo_command,  # noqa: F811
+    elmo_command,
     arguments: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from elmokit.cli.task import train
+    from elmokit.cli.task.train import FitCallbacks
 
-    class Impatient(train.Watching):
-        def step(self, progress, batches) -> None:
-            if progress.step == 20:
-                os.kill(os.getpid(), signal.SIGTERM)  # SIGINT may be ignored here
+    def interrupt(self, progress, batches) -> None:
+        if progress.step == 20:
+            os.kill(os.getpid(), signal.SIGTERM)  # SIGINT may be ignored here
 
     call = ["task", "train", "ner", *arguments, "--epochs", 1, "--out", tmp_path / "m"]
     with monkeypatch.context() as patch:
-        patch.setattr(train, "Watching", Impatient)
+        patch.setattr(FitCallbacks, "on_step", interrupt)
         stopped = elmo_command(*call)
     assert stopped.code == 130 and "--resume" in stopped.err
     assert elmo_command(*call).code == 1  # not by accident
@@ -101,7 +91,7 @@ def test_stopped_and_resumed(
     assert again.code == 0 and "epoch 1 of 1" in again.out
 
 
-def test_compare(elmo_command, arguments: list[str], tmp_path: Path) -> None:  # noqa: F811
+def test_compare(elmo_command, arguments: list[str], tmp_path: Path) -> None:
     call = ["task", "compare", "ner", *arguments, "--epochs", 1, "--seeds", 1, "--jobs", 1]
     done = elmo_command(*call, "--out", tmp_path / "runs")
     assert done.code == 0, done.err
@@ -124,7 +114,7 @@ def test_compare(elmo_command, arguments: list[str], tmp_path: Path) -> None:  #
         (["eval", "nowhere", "f"], 1, "task.json"),
     ],
 )
-def test_wrong_use(elmo_command, given: list[str], code: int, message: str) -> None:  # noqa: F811
+def test_wrong_use(elmo_command, given: list[str], code: int, message: str) -> None:
     result = elmo_command("task", *given)
     assert result.code == code and message in result.err
     assert len(result.err.strip().splitlines()) <= 4 and "Traceback" not in result.err

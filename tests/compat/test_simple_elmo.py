@@ -167,7 +167,7 @@ def test_refusals(model: ElmoModel, tmp_path: Path) -> None:
     with pytest.raises(ModelNotFound, match="no model at"):
         ElmoModel().load(tmp_path / "nothing", full=True)
     (tmp_path / "file").write_text("no model")
-    with pytest.raises(FormatError, match="is no model"):
+    with pytest.raises(FormatError, match="is not a model"):
         ElmoModel().load(tmp_path / "file", full=True)
     for size in (0, True, "many"):
         with pytest.raises(InputError, match="max_batch_size"):

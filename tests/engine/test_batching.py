@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmokit.engine.batching import pack, plan
+from elmokit.engine.batching import pack, plan_batches
 
 lengths = st.lists(st.integers(1, 12), min_size=1, max_size=12)
 
@@ -31,7 +31,7 @@ def test_a_packing_is_step_by_step_and_comes_back(sizes: list[int]) -> None:
 
 @given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 60))
 def test_a_plan_has_every_sentence_once_within_the_bound(sizes: list[int], bound: int) -> None:
-    batches = plan(sizes, bound)
+    batches = plan_batches(sizes, bound)
     assert sorted(i for batch in batches for i in batch) == list(range(len(sizes)))
     for batch in batches:
         assert len(batch) == 1 or sum(sizes[i] for i in batch) <= bound

@@ -11,7 +11,7 @@ from tests.conftest import GOLDEN
 
 from elmokit import formats
 from elmokit.elmo import Elmo
-from elmokit.engine.state import Policy
+from elmokit.engine.state import StatePolicy
 
 MODELS = sorted(path.name for path in (GOLDEN / "models").iterdir() if path.is_dir())
 BATCHES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
@@ -28,7 +28,7 @@ def embed(elmo: Elmo, batch: list[list[str]]) -> np.ndarray:
     return np.concatenate(elmo.embed(batch, layers="all"), axis=1)
 
 
-def load(name: str, state: Policy) -> tuple[Elmo, dict[str, np.ndarray]]:
+def load(name: str, state: StatePolicy) -> tuple[Elmo, dict[str, np.ndarray]]:
     folder = GOLDEN / "models" / name
     return Elmo.load(folder, state=state), dict(np.load(folder / "vectors.npz"))
 

@@ -20,18 +20,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import small_config
 
-from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN
+from elmokit.bilm.config import BiLMConfig, CharCNNConfig, LSTMConfig
 from elmokit.bilm.random import random_bilm
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import FloatArray, Weights, expected_shapes
 from elmokit.engine import native
 from elmokit.engine.batching import IntArray, pack
-from elmokit.engine.native import Native
-from elmokit.engine.reference import Reference
+from elmokit.engine.native import NativeNetwork
+from elmokit.engine.reference import ReferenceNetwork
 from elmokit.errors import InputError
 
-if not native.available():
-    pytest.skip(f"the kernel is not built: {native.why_not()}", allow_module_level=True)
+if not native.kernel_available():
+    pytest.skip(f"the kernel is not built: {native.kernel_error()}", allow_module_level=True)
 
 ISAS = native.instruction_sets()
 KERNELS = [(isa, "float32") for isa in ISAS] + [
@@ -44,8 +44,8 @@ every_kernel = pytest.mark.parametrize(("isa", "dtype"), KERNELS)
 fuzz = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 ODD = BiLMConfig(
-    char_cnn=CharCNN(filters=((1, 5), (2, 9), (4, 23)), embedding_dim=5, highways=1),
-    lstm=LSTM(cells=331, width=75, layers=2),
+    char_cnn=CharCNNConfig(filters=((1, 5), (2, 9), (4, 23)), embedding_dim=5, highways=1),
+    lstm=LSTMConfig(cells=331, width=75, layers=2),
 )
 """No size is a multiple of any vector's; large enough that all threads take part in a step."""
 
@@ -89,7 +89,7 @@ def make_inputs(config: BiLMConfig, words: int, seed: int = 0) -> FloatArray:
 
 
 def run(
-    network: Native | Reference, sentences: list[FloatArray], state: State
+    network: NativeNetwork | ReferenceNetwork, sentences: list[FloatArray], state: State
 ) -> tuple[list[FloatArray], State]:
     """Sentences (T, P) to their layers (L+1, T, D), in order, and the state by sentence."""
     lengths = [len(sentence) for sentence in sentences]
@@ -113,7 +113,7 @@ def architectures(draw: st.DrawFn) -> BiLMConfig:
     width = draw(st.integers(1, 70)) if cnn_projection else sum(n for _, n in filters)
     clips = st.sampled_from([None, 0.25, 3])
     return BiLMConfig(
-        char_cnn=CharCNN(
+        char_cnn=CharCNNConfig(
             filters=filters,
             embedding_dim=draw(st.integers(1, 9)),
             activation=draw(st.sampled_from(["relu", "tanh"])),
@@ -122,7 +122,7 @@ def architectures(draw: st.DrawFn) -> BiLMConfig:
             characters=draw(st.sampled_from([261, 300])),
             max_characters=draw(st.integers(6, 12)),
         ),
-        lstm=LSTM(
+        lstm=LSTMConfig(
             cells=draw(st.integers(1, 70)) if projection else width,
             width=width,
             layers=draw(st.integers(1, 3)),
@@ -151,10 +151,10 @@ def test_word_vectors_of_any_architecture(
     weights = make_weights(config)
     longest = config.char_cnn.max_characters
     words = make_words(config, data.draw(st.lists(st.integers(1, longest), max_size=20)))
-    found = Native(
+    found = NativeNetwork(
         config, weights, data.draw(st.integers(1, 3)), dtype=dtype, isa=isa
     ).word_vectors(*words)
-    wanted = Reference(config, weights).word_vectors(*words) if len(words[0]) else found
+    wanted = ReferenceNetwork(config, weights).word_vectors(*words) if len(words[0]) else found
     assert found.shape == (len(words[0]), config.lstm.width)
     if dtype == "float32":
         np.testing.assert_allclose(found, wanted, atol=1e-5, rtol=1e-5)
@@ -173,9 +173,9 @@ def test_layers_and_state_of_any_architecture(
     lengths = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=20))
     sentences = [make_inputs(config, length, seed) for seed, length in enumerate(lengths)]
     state = make_state(config, len(lengths))
-    network = Native(config, weights, data.draw(st.integers(1, 3)), dtype=dtype, isa=isa)
+    network = NativeNetwork(config, weights, data.draw(st.integers(1, 3)), dtype=dtype, isa=isa)
     found, found_state = run(network, sentences, state)
-    wanted, wanted_state = run(Reference(config, weights), sentences, state)
+    wanted, wanted_state = run(ReferenceNetwork(config, weights), sentences, state)
     pairs = [
         (np.concatenate(found, axis=1), np.concatenate(wanted, axis=1)),
         (found_state.hidden, wanted_state.hidden),
@@ -191,7 +191,7 @@ def test_layers_and_state_of_any_architecture(
 @every_kernel
 def test_state_is_carried_as_the_reference_carries_it(isa: str, dtype: native.Dtype) -> None:
     weights = make_weights(ODD)
-    networks = Native(ODD, weights, 2, dtype=dtype, isa=isa), Reference(ODD, weights)
+    networks = NativeNetwork(ODD, weights, 2, dtype=dtype, isa=isa), ReferenceNetwork(ODD, weights)
     states = [make_state(ODD, 5)] * 2
     before = states[0].cell.copy()
     for turn in range(4):
@@ -209,13 +209,16 @@ def test_state_is_carried_as_the_reference_carries_it(isa: str, dtype: native.Dt
 def test_published_size_within_1e_5(isa: str) -> None:
     """The small model's shape, sentences and a word of every length."""
     config = BiLMConfig(
-        char_cnn=CharCNN(
+        char_cnn=CharCNNConfig(
             filters=((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)), highways=1
         ),
-        lstm=LSTM(cells=1024, width=128),
+        lstm=LSTMConfig(cells=1024, width=128),
     )
     weights = make_weights(config)
-    kernel, reference = Native(config, weights, 2, isa=isa), Reference(config, weights)
+    kernel, reference = (
+        NativeNetwork(config, weights, 2, isa=isa),
+        ReferenceNetwork(config, weights),
+    )
     words = make_words(config, list(range(1, 51)))
     np.testing.assert_allclose(
         kernel.word_vectors(*words), reference.word_vectors(*words), atol=1e-5, rtol=1e-5
@@ -234,15 +237,16 @@ def test_int8_stays_close_in_direction(isa: str) -> None:
     if isa not in native.instruction_sets("int8"):
         pytest.skip(f"{isa} has no int8 here")
     config = BiLMConfig(
-        char_cnn=CharCNN(filters=((1, 32), (3, 224)), highways=1), lstm=LSTM(cells=512, width=128)
+        char_cnn=CharCNNConfig(filters=((1, 32), (3, 224)), highways=1),
+        lstm=LSTMConfig(cells=512, width=128),
     )
     weights = make_weights(config)
     sentences = [make_inputs(config, 12, seed) for seed in range(8)]
     state = State.zeros(config, 8)
     found = np.concatenate(
-        run(Native(config, weights, 2, dtype="int8", isa=isa), sentences, state)[0], axis=1
+        run(NativeNetwork(config, weights, 2, dtype="int8", isa=isa), sentences, state)[0], axis=1
     )
-    wanted = np.concatenate(run(Reference(config, weights), sentences, state)[0], axis=1)
+    wanted = np.concatenate(run(ReferenceNetwork(config, weights), sentences, state)[0], axis=1)
     cosine = (
         (found * wanted).sum(-1) / np.linalg.norm(found, axis=-1) / np.linalg.norm(wanted, axis=-1)
     )
@@ -266,7 +270,7 @@ def test_weights_may_be_any_floats(kind: str, tmp_path: Path) -> None:
         other = {k: v.astype(kind) for k, v in weights.items()}
     words = make_words(ODD, [1, 5, 30])
     sentences, state = [make_inputs(ODD, 6)], State.zeros(ODD)
-    one, two = Native(ODD, weights, 1), Native(ODD, other, 1)
+    one, two = NativeNetwork(ODD, weights, 1), NativeNetwork(ODD, other, 1)
     assert (one.word_vectors(*words) == two.word_vectors(*words)).all()
     assert (run(one, sentences, state)[0][0] == run(two, sentences, state)[0][0]).all()
 
@@ -275,17 +279,17 @@ def test_weights_may_be_any_floats(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module", params=KERNELS, ids="-".join)
-def kernels(request: pytest.FixtureRequest) -> Iterator[list[Native]]:
+def kernels(request: pytest.FixtureRequest) -> Iterator[list[NativeNetwork]]:
     """The same network with 1, 2, 3 and 4 threads."""
     isa, dtype = request.param
     weights = make_weights(ODD)
-    yield [Native(ODD, weights, threads, dtype=dtype, isa=isa) for threads in (1, 2, 3, 4)]
+    yield [NativeNetwork(ODD, weights, threads, dtype=dtype, isa=isa) for threads in (1, 2, 3, 4)]
 
 
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_a_sentence_has_the_same_bits_in_any_company(
-    kernels: list[Native], data: st.DataObject
+    kernels: list[NativeNetwork], data: st.DataObject
 ) -> None:
     lengths = data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=40))
     sentences = [make_inputs(ODD, length, seed) for seed, length in enumerate(lengths)]
@@ -300,7 +304,7 @@ def test_a_sentence_has_the_same_bits_in_any_company(
             assert (after.cell[:, :, place] == alone[i][1].cell[:, :, 0]).all()
 
 
-def test_many_sentences_run_in_groups_with_the_same_bits(kernels: list[Native]) -> None:
+def test_many_sentences_run_in_groups_with_the_same_bits(kernels: list[NativeNetwork]) -> None:
     """More sentences than run side by side, and more words than are computed ahead."""
     rng = np.random.default_rng(0)
     sentences = [make_inputs(ODD, int(rng.integers(1, 4)), seed) for seed in range(600)]
@@ -312,7 +316,7 @@ def test_many_sentences_run_in_groups_with_the_same_bits(kernels: list[Native]) 
         assert (after.cell[:, :, i] == end.cell[:, :, 0]).all()
 
 
-def test_a_word_has_the_same_bits_in_any_company(kernels: list[Native]) -> None:
+def test_a_word_has_the_same_bits_in_any_company(kernels: list[NativeNetwork]) -> None:
     rng = np.random.default_rng(0)
     ids_UC, lengths_U = make_words(ODD, rng.integers(1, 51, 1000).tolist())
     together = kernels[0].word_vectors(ids_UC, lengths_U)
@@ -326,7 +330,7 @@ def test_a_word_has_the_same_bits_in_any_company(kernels: list[Native]) -> None:
             ).all()
 
 
-def test_a_document_in_pieces_has_the_same_bits(kernels: list[Native]) -> None:
+def test_a_document_in_pieces_has_the_same_bits(kernels: list[NativeNetwork]) -> None:
     """The forward direction, its state handed on: chunks of steps leave no trace."""
     width = ODD.lstm.width
     document, state = make_inputs(ODD, 700), make_state(ODD, 1)
@@ -344,15 +348,15 @@ def test_a_document_in_pieces_has_the_same_bits(kernels: list[Native]) -> None:
 def test_a_document_equals_the_reference(isa: str) -> None:
     weights = make_weights(ODD)
     document, state = make_inputs(ODD, 2000), make_state(ODD, 1)
-    (found,), _ = run(Native(ODD, weights, 2, isa=isa), [document], state)
-    (wanted,), _ = run(Reference(ODD, weights), [document], state)
+    (found,), _ = run(NativeNetwork(ODD, weights, 2, isa=isa), [document], state)
+    (wanted,), _ = run(ReferenceNetwork(ODD, weights), [document], state)
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 # -- threads, processes, memory --------------------------------------------------------------------
 
 
-def test_several_threads_may_call_at_once(kernels: list[Native]) -> None:
+def test_several_threads_may_call_at_once(kernels: list[NativeNetwork]) -> None:
     kernel = kernels[1]
     sentences = [[make_inputs(ODD, 7 + i, seed=i)] for i in range(4)]
     words = [make_words(ODD, [2 + i, 9], seed=i) for i in range(4)]
@@ -379,7 +383,7 @@ def test_several_threads_may_call_at_once(kernels: list[Native]) -> None:
 
 
 def test_other_threads_run_meanwhile() -> None:
-    kernel = Native(ODD, make_weights(ODD), 1, isa="portable")
+    kernel = NativeNetwork(ODD, make_weights(ODD), 1, isa="portable")
     document, state = [make_inputs(ODD, 4000)], State.zeros(ODD)
     busy = threading.Thread(target=run, args=(kernel, document, state))
     turns = 0
@@ -391,7 +395,7 @@ def test_other_threads_run_meanwhile() -> None:
 
 
 def test_threads_sleep_when_there_is_nothing_to_do() -> None:
-    kernel = Native(ODD, make_weights(ODD), 4)
+    kernel = NativeNetwork(ODD, make_weights(ODD), 4)
     run(kernel, [make_inputs(ODD, 5, seed) for seed in range(30)], State.zeros(ODD, 30))
     time.sleep(0.05)
     before = time.process_time()
@@ -402,7 +406,7 @@ def test_threads_sleep_when_there_is_nothing_to_do() -> None:
 def test_buffers_are_kept_from_call_to_call() -> None:
     """A buffer that is fresh in every call costs a page fault for every 4 kB of it."""
     resource = pytest.importorskip("resource")
-    kernel = Native(ODD, make_weights(ODD), 2)
+    kernel = NativeNetwork(ODD, make_weights(ODD), 2)
     sentence, state, words = [make_inputs(ODD, 10)], State.zeros(ODD), make_words(ODD, [5, 9])
 
     def faults() -> int:
@@ -441,7 +445,7 @@ def in_child(compute: object) -> bytes:
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_forked_child_computes_the_same_bits(kernels: list[Native]) -> None:
+def test_a_forked_child_computes_the_same_bits(kernels: list[NativeNetwork]) -> None:
     kernel = kernels[1]
     sentences, state = [make_inputs(ODD, 9, seed) for seed in range(30)], make_state(ODD, 30)
 
@@ -455,7 +459,7 @@ def test_a_forked_child_computes_the_same_bits(kernels: list[Native]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_fork_while_another_thread_computes(kernels: list[Native]) -> None:
+def test_a_fork_while_another_thread_computes(kernels: list[NativeNetwork]) -> None:
     kernel = kernels[1]
     sentences, state = [make_inputs(ODD, 9)], State.zeros(ODD)
     document = [make_inputs(ODD, 3000)]
@@ -474,15 +478,17 @@ def test_memory_does_not_grow_with_the_document() -> None:
 import resource, sys
 sys.path[:0] = {sys.path!r}
 import numpy as np
-from elmokit.bilm.config import BiLMConfig, CharCNN, LSTM
+from elmokit.bilm.config import BiLMConfig, CharCNNConfig, LSTMConfig
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import expected_shapes
 from elmokit.engine.batching import pack
-from elmokit.engine.native import Native
+from elmokit.engine.native import NativeNetwork
 
-config = BiLMConfig(char_cnn=CharCNN(filters=((1, 4),)), lstm=LSTM(cells=256, width=3, layers=1))
+config = BiLMConfig(
+    char_cnn=CharCNNConfig(filters=((1, 4),)), lstm=LSTMConfig(cells=256, width=3, layers=1)
+)
 weights = {{k: np.zeros(v, np.float32) for k, v in expected_shapes(config).items()}}
-network = Native(config, weights, 2)
+network = NativeNetwork(config, weights, 2)
 words, packing = np.zeros((100_000, 3), np.float32), pack([100_000])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 network.contextualize(words, packing, State.zeros(config))
@@ -500,19 +506,19 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 def test_the_environment_forces_an_instruction_set(monkeypatch: pytest.MonkeyPatch) -> None:
     weights = make_weights(ODD)
     monkeypatch.setenv(native.ISA_VARIABLE, "portable")
-    assert Native(ODD, weights, 1).isa == "portable"
-    assert "portable" in Native(ODD, weights, 1).name
+    assert NativeNetwork(ODD, weights, 1).isa == "portable"
+    assert "portable" in NativeNetwork(ODD, weights, 1).name
     monkeypatch.setenv(native.ISA_VARIABLE, "avx3")
     with pytest.raises(InputError, match=r"ELMOKIT_ISA=avx3.*expected avx512, avx2, portable"):
-        Native(ODD, weights, 1)
+        NativeNetwork(ODD, weights, 1)
     monkeypatch.setenv(native.ISA_VARIABLE, "")
-    assert Native(ODD, weights, 1).isa == ISAS[0]
+    assert NativeNetwork(ODD, weights, 1).isa == ISAS[0]
 
 
 def test_an_instruction_set_that_the_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "instruction_sets", lambda dtype: ["portable"])
-    with pytest.raises(InputError, match=r"avx512.*this machine has not.*it has portable"):
-        Native(ODD, make_weights(ODD), 1, isa="avx512")
+    with pytest.raises(InputError, match=r"this CPU does not support avx512.*it supports portable"):
+        NativeNetwork(ODD, make_weights(ODD), 1, isa="avx512")
 
 
 @pytest.mark.parametrize(
@@ -525,15 +531,15 @@ def test_threads_by_default(
     monkeypatch.setattr(native, "CONTAINER_LIMIT", tmp_path / "cpu.max")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 5}, raising=False)
     assert native.usable_processors() == expected
-    assert Native(ODD, make_weights(ODD)).threads == expected
+    assert NativeNetwork(ODD, make_weights(ODD)).threads == expected
 
 
 def test_wrong_arguments() -> None:
     weights = make_weights(ODD)
     with pytest.raises(InputError, match="dtype is 'int4'"):
-        Native(ODD, weights, 1, dtype="int4")  # type: ignore[arg-type]
+        NativeNetwork(ODD, weights, 1, dtype="int4")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="threads is 0"):
-        Native(ODD, weights, 0)
+        NativeNetwork(ODD, weights, 0)
 
 
 @pytest.mark.parametrize("character", [-1, 261])
@@ -541,11 +547,11 @@ def test_a_character_that_is_none(character: int) -> None:
     ids_UC, lengths_U = make_words(ODD, [3])
     ids_UC[0, 1] = character
     with pytest.raises(IndexError, match=f"id {character}"):
-        Native(ODD, make_weights(ODD), 1).word_vectors(ids_UC, lengths_U)
+        NativeNetwork(ODD, make_weights(ODD), 1).word_vectors(ids_UC, lengths_U)
 
 
 def test_a_packing_or_state_of_another_batch() -> None:
-    network = Native(ODD, make_weights(ODD), 1)
+    network = NativeNetwork(ODD, make_weights(ODD), 1)
     words_NP = make_inputs(ODD, 7)
     with pytest.raises(ValueError, match="mirror: axis 0 has the size 6; expected 7"):
         network.contextualize(words_NP, pack([4, 2]), State.zeros(ODD, 2))
@@ -563,7 +569,7 @@ def test_long_sums_keep_their_digits(isa: str) -> None:
         weights[f"{side}.0.bias"] += 20  # all gates open: every cell says tanh(1)
         weights[f"{side}.0.projection.weight"] += source.uniform(0.5, 1.5, (4096, 16))
     words = np.zeros((1, 16), np.float32)
-    network = Native(config, weights, 1, isa=isa)
+    network = NativeNetwork(config, weights, 1, isa=isa)
     layers, _ = network.contextualize(words, pack([1]), State.zeros(config))
     expected = np.tanh(1) * weights["forward.0.projection.weight"].astype(np.float64).sum(axis=0)
     assert np.abs(layers[1, 0, :16] / expected - 1).max() < 3e-7

@@ -12,7 +12,7 @@ from elmokit.bilm.model import BiLM
 from elmokit.bilm.state import State
 from elmokit.engine import reference
 from elmokit.engine.batching import pack
-from elmokit.engine.reference import Reference
+from elmokit.engine.reference import ReferenceNetwork
 from elmokit.text.characters import encode_words
 
 
@@ -91,7 +91,7 @@ options = st.fixed_dictionaries(
 def test_word_vectors(changes: dict, words: list[str]) -> None:
     bilm = random_bilm(small_config(**changes))
     ids, lengths = encode_words(words, 20)
-    ours = Reference(bilm.config, bilm.weights).word_vectors(ids, lengths)
+    ours = ReferenceNetwork(bilm.config, bilm.weights).word_vectors(ids, lengths)
     for vector, row in zip(ours, ids, strict=True):
         assert np.allclose(vector, plain_word(bilm, row), atol=1e-5)
 
@@ -104,7 +104,7 @@ def test_layers(changes: dict, lengths: list[int], seed: int) -> None:
     packing = pack(lengths)
     packed = np.concatenate(sentences)[packing.source]
     state = State.zeros(bilm.config, len(lengths))
-    network = Reference(bilm.config, bilm.weights)
+    network = ReferenceNetwork(bilm.config, bilm.weights)
     layers, _ = network.contextualize(packed, packing, state)
     ours = np.split(packing.unpack(layers), np.cumsum(lengths)[:-1], axis=1)
     for mine, sentence in zip(ours, sentences, strict=True):
@@ -114,14 +114,14 @@ def test_layers(changes: dict, lengths: list[int], seed: int) -> None:
 
 def test_no_projections() -> None:
     """Where the sizes fit, both projections can be left out."""
-    from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN
+    from elmokit.bilm.config import BiLMConfig, CharCNNConfig, LSTMConfig
 
     config = BiLMConfig(
-        char_cnn=CharCNN(filters=((2, 4), (3, 5)), projection=False, embedding_dim=3),
-        lstm=LSTM(cells=9, width=9, projection=False, projection_clip=0.01),
+        char_cnn=CharCNNConfig(filters=((2, 4), (3, 5)), projection=False, embedding_dim=3),
+        lstm=LSTMConfig(cells=9, width=9, projection=False, projection_clip=0.01),
     )
     bilm = random_bilm(config)
-    network = Reference(config, bilm.weights)
+    network = ReferenceNetwork(config, bilm.weights)
     words = network.word_vectors(*encode_words(["one", "two"], 50))
     assert np.allclose(words[0], plain_word(bilm, encode_words(["one"], 50)[0][0]), atol=1e-5)
     layers, _ = network.contextualize(words, pack([2]), State.zeros(config))
@@ -132,7 +132,7 @@ def test_no_projections() -> None:
 def test_reading_on_from_a_state(bilm: BiLM) -> None:
     """Two halves, the second from the state after the first, are the whole; forward only."""
     x = np.random.default_rng(1).normal(size=(10, 6)).astype(np.float32)
-    network = Reference(bilm.config, bilm.weights)
+    network = ReferenceNetwork(bilm.config, bilm.weights)
     whole, after = network.contextualize(x, pack([10]), State.zeros(bilm.config))
     _, middle = network.contextualize(x[:6], pack([6]), State.zeros(bilm.config))
     rest, last = network.contextualize(x[6:], pack([4]), middle)
@@ -144,7 +144,7 @@ def test_bounds_on_memory_do_not_show(bilm: BiLM, monkeypatch: pytest.MonkeyPatc
     lengths = [9, 4, 4, 1]
     packing = pack(lengths)
     words = [f"word{'x' * i}" for i in range(18)]
-    network = Reference(bilm.config, bilm.weights)
+    network = ReferenceNetwork(bilm.config, bilm.weights)
 
     def run() -> list[np.ndarray]:
         vectors = network.word_vectors(*encode_words(words, 20))
@@ -166,7 +166,7 @@ def test_the_number_of_threads(bilm: BiLM) -> None:
         return [pool["num_threads"] for pool in pools]
 
     before = blas_threads()
-    network = Reference(bilm.config, bilm.weights, threads=1)
+    network = ReferenceNetwork(bilm.config, bilm.weights, threads=1)
     seen: list[list[int]] = []
     inner = network._convolve
 

@@ -8,7 +8,7 @@ import pytest
 
 from elmokit.bilm.model import BiLM
 from elmokit.errors import InputError
-from elmokit.fetch.card import make_card
+from elmokit.fetch.card import make_model_card
 
 
 def front_matter(card: str) -> dict[str, object]:
@@ -20,7 +20,7 @@ def front_matter(card: str) -> dict[str, object]:
 
 
 def test_what_it_says(bilm: BiLM) -> None:
-    card = make_card(bilm, "me/my-elmo", language=["en", "pt"], license="cc-by-4.0")
+    card = make_model_card(bilm, "me/my-elmo", language=["en", "pt"], license="cc-by-4.0")
     matter = front_matter(card)
     assert matter["library_name"] == "elmokit"
     assert matter["language"] == ["en", "pt"]
@@ -34,21 +34,21 @@ def test_what_it_says(bilm: BiLM) -> None:
 
 
 def test_what_is_not_known_is_not_claimed(bilm: BiLM) -> None:
-    matter = front_matter(make_card(bilm, "me/my-elmo"))
+    matter = front_matter(make_model_card(bilm, "me/my-elmo"))
     assert "language" not in matter and "license" not in matter
-    assert front_matter(make_card(bilm, "me/my-elmo", language="de"))["language"] == ["de"]
+    assert front_matter(make_model_card(bilm, "me/my-elmo", language="de"))["language"] == ["de"]
 
 
 @pytest.mark.parametrize("value", ["en\nlicense: mit", "", "my own license", "a: b"])
 def test_codes_only(bilm: BiLM, value: str) -> None:
     with pytest.raises(InputError, match="language is"):
-        make_card(bilm, "me/x", language=[value])
+        make_model_card(bilm, "me/x", language=[value])
     if value:
         with pytest.raises(InputError, match="license is"):
-            make_card(bilm, "me/x", license=value)
+            make_model_card(bilm, "me/x", license=value)
 
 
 def test_yaml_reads_it(bilm: BiLM) -> None:
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
-    card = make_card(bilm, "me/my-elmo", language="en", license="mit")
+    card = make_model_card(bilm, "me/my-elmo", language="en", license="mit")
     assert yaml.safe_load(card.split("---\n")[1]) == front_matter(card)

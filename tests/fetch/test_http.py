@@ -12,7 +12,7 @@ import pytest
 from tests.fetch.site import Site
 
 from elmokit.fetch import http as module
-from elmokit.fetch.http import Unavailable, broken, open_address, shown
+from elmokit.fetch.http import Unavailable, connection_failure, open_address, public_address
 
 
 def test_silence_ends(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,15 +22,15 @@ def test_silence_ends(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(TimeoutError) as caught:
             response.read()
         gate.set()
-    assert broken(caught.value).reason == "no answer in time"
-    assert broken(caught.value).passing
+    assert connection_failure(caught.value).reason == "the server sent nothing for 0.1 seconds"
+    assert connection_failure(caught.value).temporary
 
 
 def test_from_https_never_back_to_http() -> None:
     request = urllib.request.Request("https://127.0.0.1/w")
     headers = http.client.HTTPMessage()
     redirect = module._Redirects().redirect_request
-    with pytest.raises(Unavailable, match=r"to http://127\.0\.0\.1/w, which is not followed"):
+    with pytest.raises(Unavailable, match=r"to http://127\.0\.0\.1/w, which is not allowed"):
         redirect(request, io.BytesIO(), 302, "", headers, "http://127.0.0.1/w?key=secret")
     followed = redirect(request, io.BytesIO(), 302, "", headers, "https://127.0.0.1/v")
     assert followed is not None and followed.full_url == "https://127.0.0.1/v"
@@ -39,9 +39,9 @@ def test_from_https_never_back_to_http() -> None:
 def test_a_certificate_is_not_tried_again() -> None:
     error = ssl.SSLCertVerificationError()
     error.verify_message = "self-signed certificate"
-    told = broken(urllib.request.URLError(error))  # type: ignore[attr-defined]
-    assert told.reason == "its certificate is not trusted: self-signed certificate"
-    assert not told.passing
+    told = connection_failure(urllib.request.URLError(error))  # type: ignore[attr-defined]
+    assert told.reason == "the certificate of the server is not trusted: self-signed certificate"
+    assert not told.temporary
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_a_certificate_is_not_tried_again() -> None:
 def test_statuses(site: Site, status: int, absent: bool, passing: bool) -> None:
     with pytest.raises(Unavailable) as caught:
         open_address(site.put("/w", status=status), {})
-    assert (caught.value.absent, caught.value.passing) == (absent, passing)
+    assert (caught.value.absent, caught.value.temporary) == (absent, passing)
 
 
 def test_what_is_shown_holds_no_secret() -> None:
-    assert shown("https://me:pass@host:81/a/b?token=x#y") == "https://host:81/a/b"
+    assert public_address("https://me:pass@host:81/a/b?token=x#y") == "https://host:81/a/b"

@@ -22,8 +22,8 @@ from tests.fetch.site import Site
 from elmokit import formats
 from elmokit.bilm.model import BiLM
 from elmokit.errors import ElmoError, FormatError, InputError, MissingExtra, ModelNotFound
-from elmokit.fetch import from_hub, push_to_hub, resolve
-from elmokit.fetch.hub import CARD
+from elmokit.fetch import download_from_hub, push_to_hub, resolve_model
+from elmokit.fetch.hub import MODEL_CARD
 
 PLAIN = GOLDEN / "models" / "plain"
 BIG = ("model.safetensors", "weights.hdf5", "vocab.txt", "settled.safetensors")
@@ -156,7 +156,7 @@ def add_to_manifest(folder: Path, name: str, content: bytes) -> None:
 
 def test_a_pair(stub: StubHub) -> None:
     fill(stub.repository("me/elmo"))
-    path = resolve("me/elmo")
+    path = resolve_model("me/elmo")
     assert sorted(os.listdir(path)) == ["options.json", "weights.hdf5"]
     assert formats.read(path).fingerprint == formats.read(PLAIN).fingerprint
 
@@ -164,7 +164,7 @@ def test_a_pair(stub: StubHub) -> None:
 def test_our_own_format(stub: StubHub, bilm: BiLM) -> None:
     fill(stub.repository("me/elmo"))  # both: ours is preferred, the other stays there
     formats.write(bilm, stub.repository("me/elmo"))
-    path = resolve("me/elmo")
+    path = resolve_model("me/elmo")
     assert "weights.hdf5" not in os.listdir(path)
     assert formats.read(path).fingerprint == bilm.fingerprint
 
@@ -174,7 +174,7 @@ def test_our_own_format_may_grow(stub: StubHub, bilm: BiLM, tmp_path: Path) -> N
     formats.write(bilm, tmp_path / "m")
     add_to_manifest(tmp_path / "m", "later.json", b"[]")
     push_to_hub(tmp_path / "m", "me/elmo")
-    assert (resolve("me/elmo") / "later.json").read_bytes() == b"[]"
+    assert (resolve_model("me/elmo") / "later.json").read_bytes() == b"[]"
 
 
 def test_a_manifest_cannot_ask_for_more(stub: StubHub, bilm: BiLM) -> None:
@@ -184,7 +184,7 @@ def test_a_manifest_cannot_ask_for_more(stub: StubHub, bilm: BiLM) -> None:
     manifest["files"]["*.json"] = {"bytes": 1, "sha256": ""}
     (there / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(FormatError, match=r"the manifest of me/elmo on the hub lists '\*\.json'"):
-        resolve("me/elmo")
+        resolve_model("me/elmo")
 
 
 def test_folders_in_the_repository_stay_there(stub: StubHub) -> None:
@@ -193,7 +193,7 @@ def test_folders_in_the_repository_stay_there(stub: StubHub) -> None:
     old.mkdir()
     for name in ("x_options.json", "x_weights.hdf5"):
         (old / name).write_bytes(b"of another model")
-    assert sorted(os.listdir(resolve("me/elmo"))) == ["options.json", "weights.hdf5"]
+    assert sorted(os.listdir(resolve_model("me/elmo"))) == ["options.json", "weights.hdf5"]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_folders_in_the_repository_stay_there(stub: StubHub) -> None:
 )
 def test_the_revision(stub: StubHub, asked: str, revision: str | None) -> None:
     fill(stub.repository("me/elmo"))
-    resolve(asked)
+    resolve_model(asked)
     assert {s["revision"] for s in stub.snapshots} == {revision}
     assert {s["name"] for s in stub.snapshots} == {"me/elmo"}
 
@@ -216,8 +216,10 @@ def test_of_another_model_no_weights_are_downloaded(stub: StubHub) -> None:
     other = stub.repository("google/bert")
     for name in ("config.json", "model.safetensors", "vocab.txt"):
         (other / name).write_bytes(b"{}")
-    with pytest.raises(ModelNotFound, match=r"google/bert on the hub is no ELMo.*manifest\.json"):
-        resolve("google/bert")
+    with pytest.raises(
+        ModelNotFound, match=r"google/bert on the hub is not an ELMo model.*manifest\.json"
+    ):
+        resolve_model("google/bert")
     asked = {pattern for s in stub.snapshots for pattern in s["allow_patterns"]}
     assert not asked & set(BIG)
 
@@ -226,7 +228,7 @@ def test_a_pair_without_weights(stub: StubHub) -> None:
     fill(stub.repository("me/elmo"))
     (stub.repository("me/elmo") / "weights.hdf5").unlink()
     with pytest.raises(FormatError, match="me/elmo on the hub: no model"):
-        resolve("me/elmo")
+        resolve_model("me/elmo")
 
 
 @pytest.mark.parametrize("how", ["argument", "ELMOKIT_OFFLINE", "HF_HUB_OFFLINE"])
@@ -236,15 +238,15 @@ def test_offline(stub: StubHub, monkeypatch: pytest.MonkeyPatch, how: str) -> No
         monkeypatch.setenv(how, "1")
     only = how == "argument"
     with pytest.raises(ModelNotFound, match="not in the hub's cache"):
-        resolve("me/elmo", local_files_only=only)
+        resolve_model("me/elmo", local_files_only=only)
     assert all(s["local_files_only"] for s in stub.snapshots)
     if how != "argument":
         monkeypatch.delenv(how)
-    resolve("me/elmo")
+    resolve_model("me/elmo")
     stub.snapshots.clear()
     if how != "argument":
         monkeypatch.setenv(how, "1")
-    formats.read(resolve("me/elmo", local_files_only=only))
+    formats.read(resolve_model("me/elmo", local_files_only=only))
     assert stub.snapshots and all(s["local_files_only"] for s in stub.snapshots)
 
 
@@ -253,7 +255,7 @@ def test_offline_with_half_a_model(stub: StubHub) -> None:
     here.mkdir(parents=True)
     (here / "options.json").write_bytes((PLAIN / "options.json").read_bytes())
     with pytest.raises(ModelNotFound, match="not in the hub's cache"):
-        from_hub("me/elmo", local_files_only=True)
+        download_from_hub("me/elmo", local_files_only=True)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +265,7 @@ def test_offline_with_half_a_model(stub: StubHub) -> None:
         ("GatedRepoError", ModelNotFound, "conditions"),
         ("RevisionNotFoundError", ModelNotFound, "no revision 'v9'"),
         ("LocalEntryNotFoundError", ModelNotFound, "cannot be reached"),
-        ("HfHubHTTPError", ElmoError, "refused me/elmo@v9: 500 Server Error$"),
+        ("HfHubHTTPError", ElmoError, "refused the request for me/elmo@v9: 500 Server Error$"),
         ("HFValidationError", InputError, "expected owner/name"),
     ],
 )
@@ -272,19 +274,19 @@ def test_errors_of_the_package(
 ) -> None:
     stub.fails = getattr(stub.errors, kind)("500 Server Error\nlong story")
     with pytest.raises(expected, match=words):
-        from_hub("me/elmo", "v9")
+        download_from_hub("me/elmo", "v9")
 
 
 def test_no_connection(stub: StubHub) -> None:
     stub.fails = type("ConnectError", (Exception,), {})("refused")  # as httpx has it
     with pytest.raises(ModelNotFound, match="the hub cannot be reached: refused"):
-        from_hub("me/elmo")
+        download_from_hub("me/elmo")
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingExtra, match=r"pip install 'elmokit\[hub\]'"):
-        resolve("me/elmo")
+        resolve_model("me/elmo")
     with pytest.raises(MissingExtra, match=r"pip install 'elmokit\[hub\]'"):
         push_to_hub(PLAIN, "me/elmo")
 
@@ -313,9 +315,9 @@ def test_there_and_back(stub: StubHub, bilm: BiLM, tmp_path: Path) -> None:
     (commit,) = stub.commits
     assert bilm.fingerprint[:12] in commit["commit_message"]
     there = stub.repository("me/new")
-    assert set(os.listdir(there)) == {CARD, *(file.name for file in files)}
-    assert bilm.fingerprint in (there / CARD).read_text()
-    assert formats.read(resolve("me/new")).fingerprint == bilm.fingerprint
+    assert set(os.listdir(there)) == {MODEL_CARD, *(file.name for file in files)}
+    assert bilm.fingerprint in (there / MODEL_CARD).read_text()
+    assert formats.read(resolve_model("me/new")).fingerprint == bilm.fingerprint
 
 
 @pytest.mark.parametrize("given", ["directory", "file", "files"])
@@ -331,18 +333,18 @@ def test_a_pair_is_pushed(stub: StubHub, tmp_path: Path, given: str) -> None:
     push_to_hub(what, "me/new", commit_message="mine")
     assert stub.commits[0]["commit_message"] == "mine"
     there = sorted(os.listdir(stub.repository("me/new")))
-    assert there == [CARD, "options.json", "weights.hdf5"]  # and no other file of the folder
+    assert there == [MODEL_CARD, "options.json", "weights.hdf5"]  # and no other file of the folder
 
 
 def test_cards(stub: StubHub, bilm: BiLM, tmp_path: Path) -> None:
     formats.write(bilm, tmp_path / "model")
-    card = stub.repository("me/new") / CARD
+    card = stub.repository("me/new") / MODEL_CARD
     push_to_hub(tmp_path / "model", "me/new")
     made = card.read_text()
     card.write_text(made + "\nedited on the hub\n")
     push_to_hub(tmp_path / "model", "me/new")
     assert "edited on the hub" in card.read_text()  # stays
-    (tmp_path / "model" / CARD).write_text("beside the model")
+    (tmp_path / "model" / MODEL_CARD).write_text("beside the model")
     push_to_hub(tmp_path / "model", "me/new")
     assert card.read_text() == "beside the model"
     push_to_hub(tmp_path / "model", "me/new", card="given")
@@ -355,7 +357,7 @@ def test_files_of_an_older_model_go(stub: StubHub, bilm: BiLM, tmp_path: Path) -
         (there / name).write_text("old")
     names = {file.name for file in formats.write(bilm, tmp_path / "model")}
     push_to_hub(tmp_path / "model", "me/new")
-    assert set(os.listdir(there)) == {CARD, "notes.md", *names}
+    assert set(os.listdir(there)) == {MODEL_CARD, "notes.md", *names}
 
 
 def test_what_cannot_be_read_is_not_pushed(stub: StubHub, bilm: BiLM, tmp_path: Path) -> None:
@@ -376,7 +378,9 @@ def test_archives_are_not_pushed(stub: StubHub, bilm: BiLM, tmp_path: Path) -> N
 
 def test_a_push_that_is_refused(stub: StubHub) -> None:
     stub.fails = stub.errors.HfHubHTTPError("403 Forbidden: no rights\nmore")
-    with pytest.raises(ElmoError, match=r"the hub refused me/new: 403 Forbidden: no rights$"):
+    with pytest.raises(
+        ElmoError, match=r"the hub refused the request for me/new: 403 Forbidden: no rights$"
+    ):
         push_to_hub(PLAIN, "me/new")
 
 
@@ -418,7 +422,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """In a process of its own, since the package reads its environment when it is imported."""
     return subprocess.run(
-        [sys.executable, "-c", f"from elmokit.fetch import resolve\n{code}"],
+        [sys.executable, "-c", f"from elmokit.fetch import resolve_model\n{code}"],
         capture_output=True,
         text=True,
         timeout=120,
@@ -438,7 +442,7 @@ def run(
 def test_the_real_package(site: Site, tmp_path: Path) -> None:
     files = {name: (PLAIN / name).read_bytes() for name in ("options.json", "weights.hdf5")}
     host(site, "me/elmo", {**files, "pytorch_model.bin": b"x" * 1000, "sub/weights.hdf5": b"x"})
-    done = run(site, tmp_path, "print(resolve('me/elmo'))")
+    done = run(site, tmp_path, "print(resolve_model('me/elmo'))")
     assert done.returncode == 0, done.stderr
     path = Path(done.stdout.strip())
     assert sorted(os.listdir(path)) == ["options.json", "weights.hdf5"]
@@ -446,9 +450,9 @@ def test_the_real_package(site: Site, tmp_path: Path) -> None:
     assert not [r for r in site.requests if "pytorch_model" in r.path or "sub/" in r.path]
 
     asked = len(site.requests)
-    done = run(site, tmp_path, "print(resolve('me/elmo', local_files_only=True))")
+    done = run(site, tmp_path, "print(resolve_model('me/elmo', local_files_only=True))")
     assert (done.stdout.strip(), len(site.requests)) == (str(path), asked), done.stderr
-    done = run(site, tmp_path, "print(resolve('me/elmo'))", HF_HUB_OFFLINE="1")
+    done = run(site, tmp_path, "print(resolve_model('me/elmo'))", HF_HUB_OFFLINE="1")
     assert (done.stdout.strip(), len(site.requests)) == (str(path), asked), done.stderr
 
 
@@ -456,7 +460,7 @@ def test_the_real_package(site: Site, tmp_path: Path) -> None:
 def test_the_real_package_with_our_format(site: Site, bilm: BiLM, tmp_path: Path) -> None:
     files = {file.name: file.read_bytes() for file in formats.write(bilm, tmp_path / "m")}
     host(site, "me/ours", files)
-    done = run(site, tmp_path, f"print(resolve('me/ours@{COMMIT}'))")
+    done = run(site, tmp_path, f"print(resolve_model('me/ours@{COMMIT}'))")
     assert done.returncode == 0, done.stderr
     assert formats.read(Path(done.stdout.strip())).fingerprint == bilm.fingerprint
 
@@ -466,7 +470,7 @@ def test_the_real_package_pushes(site: Site, bilm: BiLM, tmp_path: Path) -> None
     names = [file.name for file in formats.write(bilm, tmp_path / "m")]
     modes = [
         {"path": name, "uploadMode": "regular", "shouldIgnore": False, "oid": None}
-        for name in (*names, CARD)
+        for name in (*names, MODEL_CARD)
     ]
     host(site, "me/new", {"vocab.txt": b"old"})
     for path, answer in {
@@ -496,9 +500,9 @@ print(push_to_hub({str(tmp_path / "m")!r}, "me/new", token="hf_x", private=True,
         for line in lines
         if line["key"] == "file"
     }
-    assert set(files) == {*names, CARD}
+    assert set(files) == {*names, MODEL_CARD}
     assert files["model.safetensors"] == (tmp_path / "m" / "model.safetensors").read_bytes()
-    assert bilm.fingerprint.encode() in files[CARD]
+    assert bilm.fingerprint.encode() in files[MODEL_CARD]
     assert [line["value"]["path"] for line in lines if line["key"] == "deletedFile"] == [
         "vocab.txt"
     ]
@@ -512,7 +516,7 @@ def test_the_errors_of_the_real_package(site: Site, tmp_path: Path) -> None:
 from elmokit.errors import ElmoError
 for name, only in (('me/none', False), ('me/none', True), ('me/..none', False)):
     try:
-        resolve(name, local_files_only=only)
+        resolve_model(name, local_files_only=only)
     except ElmoError as error:
         print(type(error).__name__, error)
 """

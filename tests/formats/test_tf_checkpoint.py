@@ -21,9 +21,9 @@ from elmokit.bilm.model import BiLM
 from elmokit.elmo import Elmo
 from elmokit.errors import ElmoError, FormatError, ModelNotFound
 from elmokit.formats import tf_checkpoint
-from elmokit.formats.crc32c import DEGREE, crc32c, masked
-from elmokit.formats.source import Source
-from elmokit.formats.tf_bundle import Bundle, slice_key
+from elmokit.formats.crc32c import DEGREE, crc32c, mask_checksum
+from elmokit.formats.source import ModelSource
+from elmokit.formats.tf_bundle import TensorBundle, slice_key
 from elmokit.formats.tf_index import MAGIC, read_table
 
 TF = GOLDEN / "tf"
@@ -32,7 +32,7 @@ TRAINED = "model.ckpt-3"
 
 
 def read(path: Path, chosen: str = "") -> BiLM:
-    return tf_checkpoint.read(Source(path), chosen)
+    return tf_checkpoint.read(ModelSource(path), chosen)
 
 
 def bent(data: bytes, place: int, bits: int = 0x10) -> bytes:
@@ -82,7 +82,7 @@ def entry(array: np.ndarray, offset: int, shard: int = 0, **changes: Any) -> byt
         "f3": shard,
         "f4": offset,
         "f5": len(raw),
-        "f6": struct.pack("<I", masked(crc32c(raw))),
+        "f6": struct.pack("<I", mask_checksum(crc32c(raw))),
     }
     return message(**(fields | changes))
 
@@ -111,7 +111,7 @@ def table(blocks: list[bytes], compression: int = 0) -> bytes:
         nonlocal out
         handle = number(len(out)) + number(len(content))
         content += bytes([compression])
-        out += content + struct.pack("<I", masked(crc32c(content)))
+        out += content + struct.pack("<I", mask_checksum(crc32c(content)))
         return handle
 
     handles = [add(content) for content in blocks]
@@ -137,10 +137,10 @@ def write(
     (directory / f"{prefix}.data-00000-of-00001").write_bytes(data)
 
 
-def tensors_of(bilm: BiLM, naming: tf_checkpoint.Naming, **how: Any) -> dict[str, np.ndarray]:
+def tensors_of(bilm: BiLM, naming: tf_checkpoint.CellNaming, **how: Any) -> dict[str, np.ndarray]:
     return {
         row.name: np.concatenate([bilm.weights[name] for name in row.ours]).reshape(row.shape)
-        for row in tf_checkpoint.layout(bilm.config, naming, **how)
+        for row in tf_checkpoint.checkpoint_layout(bilm.config, naming, **how)
     }
 
 
@@ -164,7 +164,7 @@ def write_model(directory: Path, **how: Any) -> BiLM:
 def test_equal_to_what_tensorflow_reads(name: str) -> None:
     bilm = read(TF / name)
     values = np.load(TF / name / "values.npz")
-    rows = tf_checkpoint.layout(bilm.config, words=len(values["lm/softmax/b"]))
+    rows = tf_checkpoint.checkpoint_layout(bilm.config, words=len(values["lm/softmax/b"]))
     assert {row.name for row in rows} == set(values)
     for row in rows:
         ours = np.concatenate([bilm.weights[part] for part in row.ours]).reshape(row.shape)
@@ -184,7 +184,7 @@ def test_plain_tensors_are_views_of_the_file() -> None:
 
 
 def test_the_optimizer_is_in_the_file_and_left_alone() -> None:
-    names = Bundle(Source(TF / "trained"), TRAINED).names
+    names = TensorBundle(ModelSource(TF / "trained"), TRAINED).names
     assert {"global_step", "lm/char_embed/Adagrad", "train_perplexity"} < set(names)
 
 
@@ -233,7 +233,7 @@ def test_slices_of_full_dimensions(tmp_path: Path) -> None:
     entries += [(key, entry(array[2 * i : 2 * i + 2], 24 * i)) for i, key in enumerate(keys)]
     (tmp_path / "x.index").write_bytes(table([block([*entries, (b"t", whole)])]))
     (tmp_path / "x.data-00000-of-00001").write_bytes(array.tobytes())
-    np.testing.assert_array_equal(Bundle(Source(tmp_path), "x").tensor("t"), array)
+    np.testing.assert_array_equal(TensorBundle(ModelSource(tmp_path), "x").tensor("t"), array)
 
 
 # -- which checkpoint ------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def test_which_checkpoint(trained: Path) -> None:
         copy_as(trained, step)
 
     def chosen(name: str = "") -> str:
-        return tf_checkpoint.choose(Source(trained), name)
+        return tf_checkpoint.choose_checkpoint(ModelSource(trained), name)
 
     def say(text: str) -> None:
         (trained / "checkpoint").write_text(text)
@@ -270,20 +270,20 @@ def test_which_checkpoint(trained: Path) -> None:
     with pytest.raises(ModelNotFound, match=r"no model\.ckpt-4\.index; found model\.ckpt"):
         chosen("model.ckpt-4.index")
     say('model_checkpoint_path: "model.ckpt-99"')
-    with pytest.raises(ModelNotFound, match=r"names 'model\.ckpt-99', which is not here"):
+    with pytest.raises(ModelNotFound, match=r"names 'model\.ckpt-99', which does not exist"):
         chosen()
 
 
 def test_a_single_checkpoint_needs_no_name(trained: Path) -> None:
     (trained / "checkpoint").write_text('model_checkpoint_path: "../../../etc/passwd"')
-    assert tf_checkpoint.choose(Source(trained)) == TRAINED
+    assert tf_checkpoint.choose_checkpoint(ModelSource(trained)) == TRAINED
     (trained / "checkpoint").write_bytes(b"\xff\x00 not a text")
-    assert tf_checkpoint.choose(Source(trained)) == TRAINED
+    assert tf_checkpoint.choose_checkpoint(ModelSource(trained)) == TRAINED
 
 
 def test_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "options.json").write_text("{}")
-    with pytest.raises(ModelNotFound, match="has no checkpoint: found options"):
+    with pytest.raises(ModelNotFound, match="has no checkpoint: it holds options"):
         read(tmp_path)
 
 
@@ -304,7 +304,7 @@ def test_options_are_needed(trained: Path) -> None:
 
 def test_vocabulary_that_does_not_fit(trained: Path) -> None:
     (trained / "vocab.txt").write_text("<S>\n</S>\n<UNK>\n")
-    with pytest.warns(RuntimeWarning, match="3 words, the softmax 16: it is not used"):
+    with pytest.warns(RuntimeWarning, match="not used: it has 3 words, the softmax has 16"):
         assert read(trained).vocabulary is None
 
 
@@ -329,17 +329,17 @@ def test_no_bilm(tmp_path: Path) -> None:
         json.dumps(training_options(random_bilm(small_config())))
     )
     write(tmp_path, {f"bert/layer_{i}/kernel": np.ones(2, np.float32) for i in range(9)})
-    with pytest.raises(FormatError, match=r"no biLM.*bert/layer_0/kernel.* and 3 more"):
+    with pytest.raises(FormatError, match=r"not a biLM.*bert/layer_0/kernel.* and 3 more"):
         read(tmp_path)
     write(tmp_path, {"lm/char_embed": np.ones((261, 5), np.float32)})
-    with pytest.raises(FormatError, match=r"no LSTM.*expected lm/RNN_0/rnn/multi_rnn_cell"):
+    with pytest.raises(FormatError, match=r"not a biLM: expected lm/RNN_0/rnn/multi_rnn_cell"):
         read(tmp_path)
     write(tmp_path, {f"{s}/char_embed": np.ones((261, 5), np.float32) for s in "ab"})
-    with pytest.raises(FormatError, match="2 tensors called char_embed"):
+    with pytest.raises(FormatError, match="2 tensors named char_embed"):
         read(tmp_path)
     (tmp_path / "options.json").write_text('{"lstm": {}}')
     write(tmp_path, {"lm/embedding": np.ones(2, np.float32), "lm/softmax/b": np.ones(2, "f4")})
-    with pytest.raises(FormatError, match="a language model of word numbers"):
+    with pytest.raises(FormatError, match="a language model that reads word ids"):
         read(tmp_path)
 
 
@@ -348,7 +348,7 @@ def test_no_bilm(tmp_path: Path) -> None:
     [
         ({"n_layers": 3}, r"no tensor lm/RNN_0/rnn/multi_rnn_cell/cell_2"),
         ({"n_layers": 1}, "lstm.projection_dim|no tensor"),
-        ({"dim": 7}, r"has the shape \(8, 24\); the options ask for \(8, 28\)"),
+        ({"dim": 7}, r"has the shape \(8, 24\); options.json requires \(8, 28\)"),
         ({"projection_dim": 3}, r"has the shape"),
     ],
 )
@@ -366,7 +366,7 @@ def test_parts_left_over(tmp_path: Path) -> None:
     options = training_options(bilm)
     options["lstm"]["n_layers"] = 2
     (tmp_path / "options.json").write_text(json.dumps(options))
-    with pytest.raises(FormatError, match=r"cell_2/lstm_cell.*do not ask for"):
+    with pytest.raises(FormatError, match=r"cell_2/lstm_cell.*do not belong to the network"):
         read(tmp_path)
 
 
@@ -385,7 +385,7 @@ def test_missing_shard(tmp_path: Path, shard: int) -> None:
 def test_truncated_data(trained: Path, kept: int) -> None:
     data = trained / f"{TRAINED}.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:kept])
-    with pytest.raises(FormatError, match=r"bytes; its index asks for 16,064\. It is truncated"):
+    with pytest.raises(FormatError, match=r"bytes; its index requires 16,064\. It is truncated"):
         read(trained)
 
 
@@ -395,7 +395,7 @@ def test_a_flipped_bit_in_the_data(tmp_path: Path) -> None:
     data = file.read_bytes()
     for place in range(0, len(data), 401):
         file.write_bytes(bent(data, place))
-        with pytest.raises(FormatError, match="does not have the checksum of the index"):
+        with pytest.raises(FormatError, match=r"the checksum of .* is wrong"):
             read(tmp_path)
     file.write_bytes(data + b"more")  # what nothing points to does not matter
     assert read(tmp_path).fingerprint == bilm.fingerprint
@@ -422,35 +422,35 @@ def test_a_truncated_index(trained: Path) -> None:
     data = file.read_bytes()
     for kept in range(0, len(data), 13):
         file.write_bytes(data[:kept])
-        with pytest.raises(FormatError, match="does not end like the index"):
+        with pytest.raises(FormatError, match="not the index of a TensorFlow checkpoint"):
             read(trained)
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"f1": 9}, "TensorFlow's type 9; expected floats"),
-        ({"f1": 14}, "TensorFlow's type 14"),
-        ({"f1": 2}, "asks for 10440"),
+        ({"f1": 9}, "TensorFlow type 9; expected floats"),
+        ({"f1": 14}, "TensorFlow type 14"),
+        ({"f1": 2}, "requires 10440"),
         ({"f3": 1}, "data file 1 of 1"),
         ({"f3": -1}, "data file -1 of 1"),
         ({"f4": -8}, "at -8"),
-        ({"f4": 1 << 60}, "its index asks for 1,152,921"),
-        ({"f5": 1 << 62}, "its index asks for 4,611,686"),
-        ({"f5": -4}, "-4 bytes long"),
+        ({"f4": 1 << 60}, "its index requires 1,152,921"),
+        ({"f5": 1 << 62}, "its index requires 4,611,686"),
+        ({"f5": -4}, "with -4 bytes"),
         ({"f5": 16}, "has 16 bytes; its shape"),
-        ({"f4": 4}, "checksum of the index"),
-        ({"f6": b"\0\0\0\0"}, "checksum of the index"),
+        ({"f4": 4}, "the checksum of .* is wrong"),
+        ({"f6": b"\0\0\0\0"}, "the checksum of .* is wrong"),
         ({"f2": message(f2=[message(f1=1 << 62), message(f1=5)])}, "has the size 4611686"),
         ({"f2": message(f2=[message(f1=-1)])}, "has the size 1844674"),
-        ({"f2": message(f2=7)}, "cannot be understood"),
+        ({"f2": message(f2=7)}, "it has an invalid entry"),
         ({"f2": b"\xff"}, "does not end"),
-        ({"f2": b"\x0b"}, "cannot be understood"),
-        ({"f7": [message(f1=[message(f2=9), message(f2=5)])]}, "do not make a whole"),
-        ({"f7": [message(f1=[message(f2=261)])]}, "do not make a whole"),
-        ({"f7": [b"", b""]}, "do not make a whole"),
-        ({"f7": [message(f1=[b"", b""])]}, "do not make a whole"),
-        ({"f7": [message(f1=[b"", b""])] * 2000}, "do not make a whole"),
+        ({"f2": b"\x0b"}, "it has an invalid entry"),
+        ({"f7": [message(f1=[message(f2=9), message(f2=5)])]}, "do not fit together"),
+        ({"f7": [message(f1=[message(f2=261)])]}, "do not fit together"),
+        ({"f7": [b"", b""]}, "do not fit together"),
+        ({"f7": [message(f1=[b"", b""])]}, "do not fit together"),
+        ({"f7": [message(f1=[b"", b""])] * 2000}, "do not fit together"),
     ],
 )
 def test_entries_that_cannot_be(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
@@ -466,7 +466,7 @@ def test_entries_that_cannot_be(tmp_path: Path, changes: dict[str, Any], says: s
         (message(f1=1 << 40), "1099511627776 data files"),
         (message(f1=b"1"), "data files"),
         (message(f1=1, f2=1), "big-endian"),
-        (message(f1=1, f3=message(f1=2, f2=2)), "readers of version 2"),
+        (message(f1=1, f3=message(f1=2, f2=2)), "has version 2 of the checkpoint format"),
         (message(f1=3), r"has no model\.ckpt-1\.data-00000-of-00003"),
     ],
 )
@@ -481,7 +481,7 @@ def test_unaligned_tensors_are_copied(tmp_path: Path) -> None:
     index = block([(b"", message(f1=1)), (b"t", entry(array, 3))])
     (tmp_path / "x.index").write_bytes(table([index]))
     (tmp_path / "x.data-00000-of-00001").write_bytes(b"abc" + array.tobytes())
-    found = Bundle(Source(tmp_path), "x").tensor("t")
+    found = TensorBundle(ModelSource(tmp_path), "x").tensor("t")
     np.testing.assert_array_equal(found, array)
     assert found.flags.aligned
 
@@ -489,8 +489,8 @@ def test_unaligned_tensors_are_copied(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "says"),
     [
-        (table([block([(b"b", b""), (b"a", b"")])]), "'a' stands after b'b'"),
-        (table([block([(b"a", b"")]), block([(b"a", b"")])]), "'a' stands after b'a'"),
+        (table([block([(b"b", b""), (b"a", b"")])]), "'a' comes after b'b'"),
+        (table([block([(b"a", b"")]), block([(b"a", b"")])]), "'a' comes after b'a'"),
         (table([block([(b"a", b"")])], compression=1), "compressed block"),
         (table([block([(b"k" * 5000, b"")])]), "out of bounds"),
         (table([b"\x05\x01\x00" + b"a" + struct.pack("<2I", 0, 1)]), "out of bounds"),
@@ -510,14 +510,14 @@ def test_tables_that_cannot_be(file: bytes, says: str) -> None:
 def test_an_index_that_is_far_too_large(trained: Path) -> None:
     with (trained / f"{TRAINED}.index").open("r+b") as file:
         file.truncate((64 << 20) + 1)  # takes no room on disk
-    with pytest.raises(FormatError, match="larger than any index"):
+    with pytest.raises(FormatError, match="too large for the index"):
         read(trained)
 
 
 def test_a_table_without_header(tmp_path: Path) -> None:
     (tmp_path / "x.index").write_bytes(table([block([(b"a", b"")])]))
     with pytest.raises(FormatError, match="has no header"):
-        Bundle(Source(tmp_path), "x")
+        TensorBundle(ModelSource(tmp_path), "x")
 
 
 @settings(max_examples=300)
@@ -535,7 +535,7 @@ def test_any_content_with_right_checksums(
     (path / "x.index").write_bytes(table([bytes(content)]))
     (path / "x.data-00000-of-00001").write_bytes(GOOD_DATA)
     try:
-        bundle = Bundle(Source(path), "x")
+        bundle = TensorBundle(ModelSource(path), "x")
         for name in bundle.names:
             if name.isascii():
                 assert bundle.tensor(name).nbytes <= 8 * len(GOOD_DATA)
@@ -544,7 +544,7 @@ def test_any_content_with_right_checksums(
 
 
 def _good() -> tuple[list[tuple[bytes, bytes]], bytes]:
-    source = Source(TF / "sliced")
+    source = ModelSource(TF / "sliced")
     entries = read_table(source.read("model.ckpt-30.index"), "x")
     return list(entries.items()), source.read("model.ckpt-30.data-00000-of-00001")
 
@@ -570,7 +570,7 @@ def test_known_checksums() -> None:
     assert crc32c(b"123456789") == 0xE3069283
     assert crc32c(bytes(32)) == 0x8A9136AA  # of RFC 3720
     assert crc32c(b"\xff" * 32) == 0x62A8AB43
-    assert masked(0) == 0xA282EAD8
+    assert mask_checksum(0) == 0xA282EAD8
 
 
 def test_the_sparse_multiple() -> None:

@@ -11,7 +11,7 @@ from tests.conftest import GOLDEN
 
 from elmokit import formats
 from elmokit.bilm.weights import FloatArray
-from elmokit.engine.reference import Reference
+from elmokit.engine.reference import ReferenceNetwork
 from elmokit.engine.wordcache import WordCache
 from elmokit.errors import FormatError, InputError, ModelNotFound
 from elmokit.formats import token_cache
@@ -28,7 +28,7 @@ class Model:
     def __init__(self, name: str = "plain") -> None:
         bilm = formats.read(GOLDEN / "models" / name)
         self.width = bilm.config.lstm.width
-        self._network = Reference(bilm.config, bilm.weights)
+        self._network = ReferenceNetwork(bilm.config, bilm.weights)
         self._characters = bilm.config.char_cnn.max_characters
         self.asked: list[str] = []
 
@@ -80,19 +80,19 @@ def test_before_the_word_cache(cache: TokenCache) -> None:
 
 def test_check(cache: TokenCache) -> None:
     cache.check(8, Model().compute)
-    with pytest.raises(InputError, match="vectors of 8 numbers, the model has 6"):
+    with pytest.raises(InputError, match="vectors of 8 numbers, the model has vectors of 6"):
         other = Model("tanh")
         cache.check(other.width, other.compute)
-    with pytest.raises(InputError, match="away from what the model computes"):
+    with pytest.raises(InputError, match=r"differs by .* from what the model computes"):
         cache.check(8, Model("no_clips").compute)
     mixed_up = TokenCache(list(reversed(cache.words)), cache.vectors)
-    with pytest.raises(InputError, match="another vocabulary"):
+    with pytest.raises(InputError, match="another model or vocabulary"):
         mixed_up.check(8, Model().compute)
     TokenCache([], np.empty((0, 8), np.float32)).check(8, Model().compute)
 
 
 def test_write_and_read(tmp_path: Path) -> None:
-    words = token_cache.with_marks(["the", "Grüße", "the", "</S>"])
+    words = token_cache.add_marks(["the", "Grüße", "the", "</S>"])
     assert words == ["<S>", "<UNK>", "the", "Grüße", "</S>"]
     vectors = Model().compute(words)
     files = token_cache.write(tmp_path / "new" / "my.hdf5", words, vectors)
@@ -126,7 +126,7 @@ def test_words_that_cannot_be_written(tmp_path: Path) -> None:
     for word in ("a\nb", " a", "a\r", "!!!MAXTERMID"):
         with pytest.raises(InputError, match="word 3 is"):
             write([*MARKS, word], 4)
-    with pytest.raises(FormatError, match="expected a row for each"):
+    with pytest.raises(FormatError, match="expected one row per word"):
         write(MARKS, 2)
     with pytest.raises(InputError, match="is a directory"):
         token_cache.write(tmp_path, MARKS, np.zeros((3, 2)))
@@ -145,7 +145,7 @@ def test_broken_caches(tmp_path: Path) -> None:
         token_cache.read(tmp_path / "x.hdf5", WORDS)
     with pytest.raises(ModelNotFound, match="no vocabulary at"):
         token_cache.read(CACHE)
-    with pytest.raises(FormatError, match=r"\(17, 8\), the vocabulary 3 words"):
+    with pytest.raises(FormatError, match=r"\(17, 8\), but the vocabulary has 3 words"):
         token_cache.read(CACHE, MARKS)
     with pytest.raises(FormatError, match="it holds weights; expected a dataset"):
         token_cache.read(make(tmp_path / "a", weights=np.zeros(3)), MARKS)
@@ -163,7 +163,7 @@ def test_broken_caches(tmp_path: Path) -> None:
 def test_hostile_caches(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "link", "w") as file:
         file["embedding"] = h5py.ExternalLink(str(CACHE), "embedding")
-    with pytest.raises(FormatError, match="expected a dataset"):
+    with pytest.raises(FormatError, match="embedding is an external link to another file"):
         token_cache.read(tmp_path / "link", WORDS)
     with h5py.File(tmp_path / "outside", "w") as file:
         file.create_dataset(
@@ -173,7 +173,7 @@ def test_hostile_caches(tmp_path: Path) -> None:
         token_cache.read(tmp_path / "outside", WORDS)
     with h5py.File(tmp_path / "huge", "w") as file:
         file.create_dataset("embedding", (1 << 40, 512), "f4", chunks=(1024, 512))
-    with pytest.raises(FormatError, match="it is truncated or damaged"):
+    with pytest.raises(FormatError, match="is truncated or damaged"):
         token_cache.read(tmp_path / "huge", WORDS)
 
 

@@ -1,11 +1,11 @@
-"""Random models of any ELMo architecture, as options.json + weights.hdf5.
+"""Write random models of any ELMo architecture, as options.json + weights.hdf5.
 
-The weights are scaled so that a network behaves like a trained one where it matters to a
-comparison: activations stay of order one through every layer, gates are neither shut nor open, and
-the cell and projection clips of the published models are reached now and then.
-The same options and seed give the same file content.
+The weights are scaled so that a network behaves like a trained one where it matters for a
+comparison: activations stay of order one in every layer, gates are neither closed nor open, and the
+cell and projection clips of the published models are reached now and then. The same options and
+seed give the same content.
 
-Knows no peer, and on purpose not elmokit: the golden files must not depend on our own writer.
+Does not use elmokit, on purpose: the golden files must not depend on its writer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def options(
     skip: bool = True,
     characters: int = 50,
 ) -> Options:
-    """The content of an options.json."""
+    """Return the content of an options.json."""
     return {
         "lstm": {
             "use_skip_connections": skip,
@@ -60,7 +60,7 @@ def options(
 
 
 def arrays(options: Options, seed: int = 0) -> Iterator[tuple[str, Array]]:
-    """The datasets of weights.hdf5, by name, drawn in the file's own order."""
+    """Yield the names and arrays of weights.hdf5, drawn in the order of the file."""
     rng = np.random.default_rng(seed)
     cnn, lstm = options["char_cnn"], options["lstm"]
     cells, width = lstm["dim"], lstm["projection_dim"]
@@ -70,7 +70,7 @@ def arrays(options: Options, seed: int = 0) -> Iterator[tuple[str, Array]]:
     def normal(*shape: int, std: float, mean: float = 0.0) -> Array:
         return rng.standard_normal(shape, dtype=np.float32) * np.float32(std) + np.float32(mean)
 
-    # 261 rows: the row of the mask, 0 at inference, is added by whoever loads the file.
+    # 261 rows: the row of the mask, id 0 at inference, is added when the file is loaded.
     yield "char_embed", normal(261, character_dim, std=0.6)
     for i, (w, n) in enumerate(cnn["filters"]):
         yield f"CNN/W_cnn_{i}", normal(1, w, character_dim, n, std=1 / sqrt(w * character_dim))
@@ -93,10 +93,10 @@ def arrays(options: Options, seed: int = 0) -> Iterator[tuple[str, Array]]:
 
 
 def write(directory: Path, options: Options, seed: int = 0) -> None:
-    """Write options.json and weights.hdf5 into a directory, which is made if need be."""
+    """Write options.json and weights.hdf5 into a directory, which is created if necessary."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "options.json").write_text(json.dumps(options, indent=2) + "\n")
-    # The file format of HDF5 1.8: groups take a tenth of the space of the older default.
+    # In the file format of HDF5 1.8, groups take a tenth of the space of the older default.
     with h5py.File(directory / "weights.hdf5", "w", libver=("v108", "v108")) as file:
         for name, array in arrays(options, seed):
             file[name] = array

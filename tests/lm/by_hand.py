@@ -7,12 +7,12 @@ import numpy as np
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.state import State
 from elmokit.engine.batching import pack
-from elmokit.engine.reference import Reference
+from elmokit.engine.reference import ReferenceNetwork
 
 
 def distributions(bilm: BiLM, inputs: list[str], state: State) -> tuple[np.ndarray, State]:
     """ln p of all words, (2, T, V), as each direction has it *at* each input; the state after."""
-    network = Reference(bilm.config, bilm.weights)
+    network = ReferenceNetwork(bilm.config, bilm.weights)
     words = network.word_vectors(*bilm.characters.encode(inputs))
     layers, after = network.contextualize(words, pack([len(inputs)]), state)
     width = bilm.config.lstm.width

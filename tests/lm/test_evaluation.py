@@ -76,7 +76,7 @@ def test_a_text_that_is_known_by_heart_is_about_one() -> None:
     bilm = replace(random_bilm(config), vocabulary=vocabulary)
     sentence = ["the", "river", "sat"]
     marked = [vocabulary.index_of(word) for word in ("<S>", *sentence, "</S>")]
-    top = Elmo(bilm, state="zero")._runner.read(
+    top = Elmo(bilm, state="zero")._runner.run_unmarked(
         [("<S>", *sentence, "</S>")], State.zeros(config), lambda layers: layers[-1]
     )[0][0]
     x = np.concatenate([top[:-1, :24], top[1:, 24:]]).astype(float)
@@ -110,14 +110,14 @@ def test_it_stops_after_so_many_words(elmo: Elmo) -> None:
         yield ["the", "river"]
         raise AssertionError("reads on")
 
-    assert perplexity(elmo, sentences(), words=3).words == 4
-    assert perplexity(elmo, [["the", "bank"]], words=100).words == 2
+    assert perplexity(elmo, sentences(), max_words=3).words == 4
+    assert perplexity(elmo, [["the", "bank"]], max_words=100).words == 2
 
 
 @pytest.mark.parametrize("words", [0, -1])
 def test_no_number_of_words(elmo: Elmo, words: int) -> None:
     with pytest.raises(InputError, match=f"words is {words}"):
-        perplexity(elmo, SENTENCES, words=words)
+        perplexity(elmo, SENTENCES, max_words=words)
 
 
 @pytest.mark.parametrize("sentences", [[], [""], [[]], ["  ", []]])
@@ -143,7 +143,7 @@ def test_a_model_without_softmax_is_refused_before_the_text_is_read() -> None:
 def test_a_model_gone_wild_is_refused(speaker: BiLM) -> None:
     bias = np.zeros(V)
     bias[-1] = 1e6
-    with pytest.raises(WeightsError, match="nats a word"):
+    with pytest.raises(WeightsError, match="nats per word"):
         perplexity(Elmo(with_softmax(speaker, np.zeros((V, 6)), bias)), SENTENCES)
 
 

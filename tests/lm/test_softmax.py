@@ -30,12 +30,12 @@ def exact(bilm: BiLM, x: np.ndarray, ids: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("words_at_once", [1, 2, 7, 18, 19, 500])
-@pytest.mark.parametrize("places_at_once", [1, 4, 100])
+@pytest.mark.parametrize("positions_at_once", [1, 4, 100])
 def test_blocks_do_not_show(
-    speaker: BiLM, monkeypatch: pytest.MonkeyPatch, words_at_once: int, places_at_once: int
+    speaker: BiLM, monkeypatch: pytest.MonkeyPatch, words_at_once: int, positions_at_once: int
 ) -> None:
     monkeypatch.setattr(module, "WORDS_AT_ONCE", words_at_once)
-    monkeypatch.setattr(module, "PLACES_AT_ONCE", places_at_once)
+    monkeypatch.setattr(module, "POSITIONS_AT_ONCE", positions_at_once)
     softmax = Softmax(speaker, threads=2)
     x, ids = places(softmax, 23)
     found = softmax.log_probability(x, ids)
@@ -67,7 +67,7 @@ def test_large_scores_do_not_overflow(
 
 
 def test_threads_do_not_change_a_bit(speaker: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PLACES_AT_ONCE", 16)
+    monkeypatch.setattr(module, "POSITIONS_AT_ONCE", 16)
     x, ids = places(Softmax(speaker), 400)
     one, three = (Softmax(speaker, threads).log_probability(x, ids) for threads in (1, 3))
     assert (one == three).all()
@@ -87,7 +87,7 @@ def test_no_places(speaker: BiLM) -> None:
 
 
 def test_an_error_in_a_thread_is_not_lost(speaker: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PLACES_AT_ONCE", 2)
+    monkeypatch.setattr(module, "POSITIONS_AT_ONCE", 2)
     x, ids = places(Softmax(speaker), 8)
     with pytest.raises(ValueError, match="mismatch"):
         Softmax(speaker, threads=2).log_probability(x[:, :4], ids)

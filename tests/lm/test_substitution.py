@@ -10,7 +10,7 @@ from tests.lm.conftest import SENTENCES, VOCABULARY
 
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError, WeightsError
-from elmokit.lm import score, substitutes
+from elmokit.lm import score_sentences, substitutes
 
 WORDS = "the unheard bank lent money".split()
 MARKS = [VOCABULARY.index_of("<S>"), VOCABULARY.index_of("</S>")]
@@ -52,7 +52,9 @@ def test_the_word_itself_is_not_seen(elmo: Elmo) -> None:
 
 
 def test_probabilities_are_those_of_perplexity(elmo: Elmo) -> None:
-    for places, scored in zip(substitutes(elmo, SENTENCES), score(elmo, SENTENCES), strict=True):
+    for places, scored in zip(
+        substitutes(elmo, SENTENCES), score_sentences(elmo, SENTENCES), strict=True
+    ):
         forward = [place.forward.probability for place in places]
         backward = [place.backward.probability for place in places]
         assert np.allclose(np.log(forward), scored.forward[:-1], atol=1e-5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN, Words
+from elmokit.bilm.config import BiLMConfig, CharCNNConfig, LexiconConfig, LSTMConfig
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import expected_shapes
 from elmokit.text.characters import ALPHABET_MARKS
@@ -16,7 +16,7 @@ def known_words() -> BiLM:
     alphabet = Dictionary([*ALPHABET_MARKS, *"abehknorstuw"])
     lexicon = Dictionary(["<oov>", "<bos>", "<eos>", "the", "bank"])
     config = BiLMConfig(
-        char_cnn=CharCNN(
+        char_cnn=CharCNNConfig(
             filters=((1, 3), (2, 4)),
             embedding_dim=3,
             highways=1,
@@ -24,8 +24,8 @@ def known_words() -> BiLM:
             max_characters=12,
             scheme="code_points",
         ),
-        lstm=LSTM(cells=7, width=5, projection_clip=0.5),
-        words=Words(entries=len(lexicon), dim=4),
+        lstm=LSTMConfig(cells=7, width=5, projection_clip=0.5),
+        words=LexiconConfig(entries=len(lexicon), dim=4),
     )
     source = np.random.default_rng(3)
     weights = {

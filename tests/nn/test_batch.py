@@ -10,33 +10,33 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[t
 
 from elmokit.bilm.random import random_bilm  # noqa: E402
 from elmokit.errors import InputError, InputTypeError  # noqa: E402
-from elmokit.nn import BatchMaker  # noqa: E402
+from elmokit.nn import Batcher  # noqa: E402
 from elmokit.text.characters import encode_sentences  # noqa: E402
 
 SENTENCES = [["the", "bank", "the"], [], ["ü" * 30]]
-MAKE = BatchMaker(random_bilm(small_config()))  # words of 20 characters
+BATCHER = Batcher(random_bilm(small_config()))  # words of 20 characters
 
 
 def ids() -> torch.Tensor:
     return torch.from_numpy(encode_sentences(SENTENCES, 20))
 
 
-def test_words_and_ids_say_the_same() -> None:
-    one, other = MAKE.of_words(SENTENCES), MAKE.of_ids(ids())
+def test_words_and_ids_give_the_same_batch() -> None:
+    one, other = BATCHER.from_words(SENTENCES), BATCHER.from_character_ids(ids())
     assert np.array_equal(one.ids_UC[one.index_N], other.ids_UC[other.index_N])
     assert one.lengths == other.lengths == (3, 0, 1)
     assert len(one.ids_UC) == len(other.ids_UC) == 5  # the, bank, ü…, and the two marks
 
 
 def test_masks() -> None:
-    batch = MAKE.of_words(SENTENCES)
+    batch = BATCHER.from_words(SENTENCES)
     assert batch.mask().tolist() == [[True] * 3, [False] * 3, [True, False, False]]
     assert batch.mask(marks=True).sum(dim=1).tolist() == [5, 2, 3]
 
 
 def test_padding() -> None:
     """Ten words, marks included, numbered in the order of the sentences."""
-    batch = MAKE.of_words(SENTENCES)
+    batch = BATCHER.from_words(SENTENCES)
     numbers = torch.arange(1.0, 11.0)[None, :, None]
     assert batch.pad(numbers)[0, :, :, 0].tolist() == [[2, 3, 4], [0, 0, 0], [9, 0, 0]]
     with_marks = batch.pad(numbers, marks=True)[0, :, :, 0].tolist()
@@ -45,7 +45,7 @@ def test_padding() -> None:
 
 def test_ids_may_be_padded_further() -> None:
     wide = torch.cat([ids(), torch.zeros(3, 4, 20, dtype=torch.long)], dim=1)
-    batch = MAKE.of_ids(wide)
+    batch = BATCHER.from_character_ids(wide)
     assert batch.lengths == (3, 0, 1) and batch.mask().shape == (3, 7)
 
 
@@ -67,29 +67,29 @@ def broken(change: str) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
-        ("hole", "sentence 0 .* has a word after a place without one"),
-        ("ragged", "sentence 0, word 1 .* holds 0"),
+        ("hole", "sentence 0 .* has a word after an empty position"),
+        ("ragged", "sentence 0, word 1 .* contains 0"),
         ("large", "go from 0 to 262; expected 1 to 261"),
         ("negative", "go from -1 to"),
         ("short", r"expected \(B, T, 20\)"),
-        ("float", "float32; expected whole numbers"),
+        ("float", "float32; expected integers"),
     ],
 )
-def test_ids_that_cannot_be(change: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        MAKE.of_ids(broken(change))
+def test_invalid_character_ids(change: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        BATCHER.from_character_ids(broken(change))
 
 
 @pytest.mark.parametrize("sentences", [["a string"], [["a", 1]], [3]])
-def test_what_is_no_sentence(sentences: list[object]) -> None:
+def test_invalid_sentences(sentences: list[object]) -> None:
     with pytest.raises(InputTypeError, match="sentence 0"):
-        MAKE.of_words(sentences)  # type: ignore[arg-type]
+        BATCHER.from_words(sentences)  # type: ignore[arg-type]
 
 
 def test_padding_inside_a_word_does_not_end_it() -> None:
     word = np.full((1, 1, 20), 261)
     word[0, 0, :6] = [259, 98, 261, 261, 99, 260]
-    batch = MAKE.of_ids(word)
+    batch = BATCHER.from_character_ids(word)
     assert batch.characters_U[batch.index_N].tolist() == [3, 6, 3]  # between its marks

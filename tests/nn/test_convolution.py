@@ -9,16 +9,16 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
-from elmokit.bilm.config import LSTM as LSTMConfig  # noqa: E402
-from elmokit.bilm.config import BiLMConfig, CharCNN  # noqa: E402
+from elmokit.bilm.config import BiLMConfig, CharCNNConfig  # noqa: E402
+from elmokit.bilm.config import LSTMConfig as LSTMConfig  # noqa: E402
 from elmokit.bilm.random import random_bilm  # noqa: E402
 from elmokit.engine import native  # noqa: E402
-from elmokit.nn import BatchMaker, BiLMModule, compiled, network  # noqa: E402
+from elmokit.nn import Batcher, BiLMModule, kernel, network  # noqa: E402
 from elmokit.nn.batch import Batch  # noqa: E402
-from elmokit.nn.convolution import possible, table_convolution  # noqa: E402
+from elmokit.nn.convolution import can_convolve_with_tables, table_convolution  # noqa: E402
 
-if not native.available():
-    pytest.skip(f"the kernel is not built: {native.why_not()}", allow_module_level=True)
+if not native.kernel_available():
+    pytest.skip(f"the kernel is not built: {native.kernel_error()}", allow_module_level=True)
 
 PADDING = 260
 
@@ -31,9 +31,12 @@ def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def make(
-    cnn: CharCNN, lengths: list[int], dtype: torch.dtype = torch.float32, padding: int = PADDING
+    cnn: CharCNNConfig,
+    lengths: list[int],
+    dtype: torch.dtype = torch.float32,
+    padding: int = PADDING,
 ) -> tuple[dict[str, torch.Tensor], Batch]:
-    """Weights that let all places and both sides of the activation occur, and random words."""
+    """Weights that let all positions and both sides of the activation occur, and random words."""
     random = np.random.default_rng(len(lengths))
 
     def some(*shape: int, scale: float) -> torch.Tensor:
@@ -52,12 +55,12 @@ def make(
 
 
 def compare(
-    cnn: CharCNN, weights: dict[str, torch.Tensor], batch: Batch, tolerance: float = 1e-5
+    cnn: CharCNNConfig, weights: dict[str, torch.Tensor], batch: Batch, tolerance: float = 1e-5
 ) -> torch.Tensor:
     """Both paths, with a random upstream gradient; the plain one in float64."""
     parameters = [x.detach().requires_grad_() for x in weights.values()]
     exact = [x.detach().double().requires_grad_() for x in parameters]
-    assert possible(cnn, *parameters)
+    assert can_convolve_with_tables(cnn, *parameters)
     ours = network.pooled_filters(
         cnn, dict(zip(weights, parameters, strict=True)), batch.ids_UC, batch.characters_U
     )
@@ -89,7 +92,7 @@ def compare(
 def test_outputs_and_gradients_are_those_of_the_plain_path(
     isa: str, filters: tuple[tuple[int, int], ...], dim: int, activation: str
 ) -> None:
-    cnn = CharCNN(filters=filters, embedding_dim=dim, activation=activation)  # type: ignore[arg-type]
+    cnn = CharCNNConfig(filters=filters, embedding_dim=dim, activation=activation)  # type: ignore[arg-type]
     lengths = [3, 50, 9, 1, 0, 49, *(4 + i % 9 for i in range(40))]
     outputs = compare(cnn, *make(cnn, lengths))
     if activation == "relu" and len(outputs[0]) > 5:
@@ -98,24 +101,24 @@ def test_outputs_and_gradients_are_those_of_the_plain_path(
 
 @pytest.mark.parametrize("lengths", [[], [5], [0], [50], [50, 50, 50]])
 def test_few_words(isa: str, lengths: list[int]) -> None:
-    cnn = CharCNN(filters=((1, 4), (3, 20), (6, 33)), embedding_dim=7)
+    cnn = CharCNNConfig(filters=((1, 4), (3, 20), (6, 33)), embedding_dim=7)
     assert compare(cnn, *make(cnn, lengths)).shape == (len(lengths), 57)
 
 
 def test_other_lengths_and_alphabets(isa: str) -> None:
-    short = CharCNN(filters=((1, 4), (3, 8)), embedding_dim=7, max_characters=3)
+    short = CharCNNConfig(filters=((1, 4), (3, 8)), embedding_dim=7, max_characters=3)
     compare(short, *make(short, [3, 2, 1, 3]))
-    long = CharCNN(filters=((1, 4), (3, 8)), embedding_dim=4, max_characters=700)
+    long = CharCNNConfig(filters=((1, 4), (3, 8)), embedding_dim=4, max_characters=700)
     compare(long, *make(long, [700, 2, 400, 300]))
-    many = CharCNN(
+    many = CharCNNConfig(
         filters=((1, 32), (5, 50)), embedding_dim=50, scheme="code_points", characters=30_000
     )
     compare(many, *make(many, [9, 20, 7, 50], padding=29_999))
 
 
-def test_a_repeated_character_is_learned_once_a_window(isa: str) -> None:
+def test_a_repeated_character_is_learned_once_per_window(isa: str) -> None:
     """Equal windows tie; whichever wins, the gradient is the same."""
-    cnn = CharCNN(filters=((1, 4), (2, 20)), embedding_dim=7)
+    cnn = CharCNNConfig(filters=((1, 4), (2, 20)), embedding_dim=7)
     weights, batch = make(cnn, [6, 8, 50])
     batch.ids_UC[0, :6] = 97
     batch.ids_UC[1, :8] = [97, 98] * 4
@@ -125,12 +128,12 @@ def test_a_repeated_character_is_learned_once_a_window(isa: str) -> None:
 
 def test_the_whole_network_learns_the_same(isa: str) -> None:
     config = BiLMConfig(
-        char_cnn=CharCNN(filters=((1, 4), (2, 6), (3, 21)), embedding_dim=5, highways=1),
+        char_cnn=CharCNNConfig(filters=((1, 4), (2, 6), (3, 21)), embedding_dim=5, highways=1),
         lstm=LSTMConfig(cells=11, width=6),
     )
     bilm = random_bilm(config)
-    batch = BatchMaker(bilm).of_words([["the", "bank", "of", "x" * 60], ["ü", "", "</S>"]])
-    weights = BiLMModule.of(bilm).tensors()
+    batch = Batcher(bilm).from_words([["the", "bank", "of", "x" * 60], ["ü", "", "</S>"]])
+    weights = BiLMModule.from_bilm(bilm).tensors()
     learned = [name for name in weights if name.startswith("characters")]
 
     def step() -> list[torch.Tensor]:
@@ -139,28 +142,28 @@ def test_the_whole_network_learns_the_same(isa: str) -> None:
         return [vectors, *torch.autograd.grad(loss, [weights[name] for name in learned])]
 
     ours = step()
-    with compiled.plain():
+    with kernel.without_kernel():
         theirs = step()
     for a, b in zip(ours, theirs, strict=True):
         assert (a - b).abs().max() <= 2e-5 * b.abs().max()
 
 
-def test_the_switch() -> None:
-    cnn = CharCNN(filters=((1, 4),))
+def test_where_the_kernel_is_used() -> None:
+    cnn = CharCNNConfig(filters=((1, 4),))
     x = torch.zeros(3)
-    assert possible(cnn, x)
-    assert not possible(cnn, x, x.double())
-    assert not possible(CharCNN(filters=((1, 4),), max_characters=40_000), x)
-    with compiled.plain():
-        assert not possible(cnn, x)
-        with compiled.plain():
+    assert can_convolve_with_tables(cnn, x)
+    assert not can_convolve_with_tables(cnn, x, x.double())
+    assert not can_convolve_with_tables(CharCNNConfig(filters=((1, 4),), max_characters=40_000), x)
+    with kernel.without_kernel():
+        assert not can_convolve_with_tables(cnn, x)
+        with kernel.without_kernel():
             pass
-        assert not possible(cnn, x)
-    assert possible(cnn, x)
+        assert not can_convolve_with_tables(cnn, x)
+    assert can_convolve_with_tables(cnn, x)
 
 
 def test_what_needs_no_gradient_gets_none(isa: str) -> None:
-    cnn = CharCNN(filters=((1, 4), (3, 20)), embedding_dim=7)
+    cnn = CharCNNConfig(filters=((1, 4), (3, 20)), embedding_dim=7)
     weights, batch = make(cnn, [5, 9])
     embedding, *rest = (x.detach() for x in weights.values())
     chosen = rest[0].requires_grad_()
@@ -177,7 +180,7 @@ def test_what_needs_no_gradient_gets_none(isa: str) -> None:
 
 
 def test_two_threads_compute_what_one_does(isa: str) -> None:
-    cnn = CharCNN(filters=((1, 32), (3, 64), (5, 100)))
+    cnn = CharCNNConfig(filters=((1, 32), (3, 64), (5, 100)))
     jobs = [make(cnn, [5 + (i * k) % 11 for i in range(300)]) for k in (3, 7)]
 
     def step(weights: dict[str, torch.Tensor], batch: Batch) -> list[torch.Tensor]:
@@ -201,7 +204,7 @@ def test_two_threads_compute_what_one_does(isa: str) -> None:
     ("ids", "length"), [(-1, 3), (261, 3), (5, -1), (5, 51)], ids=["low", "high", "less", "more"]
 )
 def test_impossible_words_are_refused(ids: int, length: int) -> None:
-    cnn = CharCNN(filters=((1, 4), (3, 20)), embedding_dim=7)
+    cnn = CharCNNConfig(filters=((1, 4), (3, 20)), embedding_dim=7)
     weights, batch = make(cnn, [5, 9])
     batch.ids_UC[1, 2] = ids
     batch.characters_U[0] = length

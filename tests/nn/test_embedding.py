@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[t
 from elmokit.bilm.random import random_bilm  # noqa: E402
 from elmokit.elmo import Elmo  # noqa: E402
 from elmokit.errors import InputError, InputTypeError  # noqa: E402
-from elmokit.nn import ElmoEmbedding, Mix, Projection  # noqa: E402
+from elmokit.nn import ElmoEmbedding, LayerProjection, LearnedMix  # noqa: E402
 from elmokit.text.characters import encode_sentences  # noqa: E402
 
 SENTENCES = [["the", "bank", "of", "the", "river"], [], ["Yes", "!"]]
@@ -84,7 +84,11 @@ def test_state_is_an_argument_and_a_result(trainable: bool) -> None:
 
 
 def test_mixes_are_independent() -> None:
-    mixes = [Mix(3, only=0), Mix(3, scalars=[0.0, 1.0, 2.0]), Projection(3, 12, 4)]
+    mixes = [
+        LearnedMix(3, only=0),
+        LearnedMix(3, scalars=[0.0, 1.0, 2.0]),
+        LayerProjection(3, 12, 4),
+    ]
     layer = ElmoEmbedding(BILM, mixes=mixes)
     vectors, _, _ = layer(SENTENCES)
     layers = layer.layers(SENTENCES)
@@ -94,7 +98,7 @@ def test_mixes_are_independent() -> None:
     assert layer.penalty(0.5).item() == pytest.approx(0.5 * 5)
 
 
-def test_what_learns() -> None:
+def test_which_parameters_are_trained() -> None:
     frozen, learning = ElmoEmbedding(BILM, mixes=2), ElmoEmbedding(BILM, mixes=2, trainable=True)
     names = {"mixes.0.scalars", "mixes.0.gamma", "mixes.1.scalars", "mixes.1.gamma"}
     assert {name for name, _ in frozen.named_parameters()} == set(frozen.state_dict()) == names
@@ -145,7 +149,7 @@ def test_nothing_to_embed() -> None:
     assert layer([[], []]).vectors[0].shape == (2, 0, 12)
 
 
-def test_what_cannot_be() -> None:
+def test_invalid_arguments() -> None:
     with pytest.raises(InputError, match="'settled' or 'zero'"):
         ElmoEmbedding(BILM, start="carry")  # type: ignore[arg-type]
     with pytest.raises(InputTypeError, match="model is int"):

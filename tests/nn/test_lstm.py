@@ -6,18 +6,18 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
-from elmokit.bilm.config import LSTM  # noqa: E402
+from elmokit.bilm.config import LSTMConfig  # noqa: E402
 from elmokit.engine import native  # noqa: E402
 from elmokit.engine.batching import pack  # noqa: E402
-from elmokit.nn import compiled  # noqa: E402
+from elmokit.nn import kernel  # noqa: E402
 from elmokit.nn.lstm import LSTMWeights, projected_lstm  # noqa: E402
 
-needs_kernel = pytest.mark.skipif(not native.available(), reason=native.why_not())
-ISAS = native.instruction_sets() if native.available() else []
+needs_kernel = pytest.mark.skipif(not native.kernel_available(), reason=native.kernel_error())
+ISAS = native.instruction_sets() if native.kernel_available() else []
 
 
 def layer(
-    config: LSTM, lengths: list[int], scale: float = 1.0
+    config: LSTMConfig, lengths: list[int], scale: float = 1.0
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Outputs with both last states, and the gradients of everything that goes in."""
     source = torch.Generator().manual_seed(3)
@@ -39,9 +39,9 @@ def layer(
     return [o.detach() for o in outputs], list(gradients)
 
 
-def compare(config: LSTM, lengths: list[int], scale: float = 1.0) -> list[torch.Tensor]:
+def compare(config: LSTMConfig, lengths: list[int], scale: float = 1.0) -> list[torch.Tensor]:
     outputs, gradients = layer(config, lengths, scale)
-    with compiled.plain():
+    with kernel.without_kernel():
         wanted, wanted_gradients = layer(config, lengths, scale)
     for ours, theirs in zip(outputs + gradients, wanted + wanted_gradients, strict=True):
         assert ours.shape == theirs.shape
@@ -57,19 +57,19 @@ def test_it_is_plain_pytorch(
     isa: str, lengths: list[int], cells: int, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(native.ISA_VARIABLE, isa)
-    compare(LSTM(cells=cells, width=width), lengths)
+    compare(LSTMConfig(cells=cells, width=width), lengths)
 
 
 @needs_kernel
 @pytest.mark.parametrize("clips", [(0.3, 0.2), (None, None), (0.3, None), (None, 0.2)])
-def test_where_clips_bite(clips: tuple[float | None, float | None]) -> None:
+def test_clipped_values(clips: tuple[float | None, float | None]) -> None:
     cell, projection = clips
-    config = LSTM(cells=32, width=12, cell_clip=cell, projection_clip=projection)
-    said, _, cells = compare(config, [9, 7, 7, 2], scale=1.5)
+    config = LSTMConfig(cells=32, width=12, cell_clip=cell, projection_clip=projection)
+    outputs, _, cells = compare(config, [9, 7, 7, 2], scale=1.5)
     if cell is not None:
         assert 0.05 < float((cells.abs() == cell).float().mean()) < 0.95
     if projection is not None:
-        assert 0.05 < float((said.abs() == projection).float().mean()) < 0.95
+        assert 0.05 < float((outputs.abs() == projection).float().mean()) < 0.95
 
 
 @needs_kernel
@@ -82,11 +82,11 @@ def test_the_kernel_is_used_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> 
         forward(*arguments)
 
     monkeypatch.setattr(native._native, "lstm_forward", spy)
-    layer(LSTM(cells=32, width=8), [3, 2])
+    layer(LSTMConfig(cells=32, width=8), [3, 2])
     assert used == [True]
-    layer(LSTM(cells=24, width=8), [3, 2])  # no multiple of 16
-    with compiled.plain():
-        layer(LSTM(cells=32, width=8), [3, 2])
+    layer(LSTMConfig(cells=24, width=8), [3, 2])  # no multiple of 16
+    with kernel.without_kernel():
+        layer(LSTMConfig(cells=32, width=8), [3, 2])
     assert used == [True]
 
 
@@ -99,29 +99,30 @@ def test_the_kernel_refuses_what_does_not_fit() -> None:
         "alive": np.array([2, 1]),
         "recurrent": zeros(8, 64),
         "projection": zeros(16, 8),
-        "hidden": zeros(2, 8),
-        "cell": zeros(2, 16),
+        "initial_hidden": zeros(2, 8),
+        "initial_cell": zeros(2, 16),
         "gates": zeros(3, 64),
         "cells": zeros(3, 16),
-        "outputs": zeros(3, 16),
-        "said": zeros(3, 8),
+        "cell_outputs": zeros(3, 16),
+        "outputs": zeros(3, 8),
     }
 
     def call(**changes: object) -> None:
         a = {**fine, **changes}
         native._native.lstm_forward(
             *(native.instruction_set(), a["alive"], a["recurrent"], a["projection"], 3.0, 3.0),
-            *(a["hidden"], a["cell"], a["gates"], a["cells"], a["outputs"], a["said"]),
+            *(a["initial_hidden"], a["initial_cell"], a["gates"], a["cells"]),
+            *(a["cell_outputs"], a["outputs"]),
         )
 
     call()
-    for name, value, said in (
-        ("alive", np.array([1, 2]), "never to rise"),
+    for name, value, message in (
+        ("alive", np.array([1, 2]), "must not increase"),
         ("alive", np.array([2, 2]), "add up"),
         ("alive", np.array([], np.int64), "add up"),
         ("recurrent", zeros(8, 60), "recurrent"),
         ("projection", zeros(24, 8), "multiple of 16"),
         ("cells", zeros(2, 16), "cells"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             call(**{name: value})

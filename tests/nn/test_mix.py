@@ -7,9 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
-from elmokit.bilm.mix import Mix as Numbers  # noqa: E402
+from elmokit.bilm.mix import Mix  # noqa: E402
 from elmokit.errors import InputError  # noqa: E402
-from elmokit.nn import Mix, Projection  # noqa: E402
+from elmokit.nn import LayerProjection, LearnedMix  # noqa: E402
 
 
 @pytest.fixture
@@ -21,20 +21,20 @@ def layers() -> torch.Tensor:
 
 
 def test_a_new_mix_is_the_average(layers: torch.Tensor) -> None:
-    assert torch.allclose(Mix(3)(layers), layers.mean(dim=0), atol=1e-6)
+    assert torch.allclose(LearnedMix(3)(layers), layers.mean(dim=0), atol=1e-6)
 
 
 def test_it_is_the_engines_mix(layers: torch.Tensor) -> None:
-    numbers = Numbers((0.3, -1.0, 2.0), 1.7)
-    mix = Mix.of(numbers)
+    numbers = Mix((0.3, -1.0, 2.0), 1.7)
+    mix = LearnedMix.from_mix(numbers)
     assert np.allclose(mix(layers).detach(), numbers.apply(layers.numpy()), atol=1e-6)
     assert np.allclose(mix.shares.detach(), numbers.weights)
-    back = mix.to_numbers()
+    back = mix.to_mix()
     assert np.allclose(back.scalars, numbers.scalars) and back.gamma == pytest.approx(1.7)
 
 
 def test_gradients(layers: torch.Tensor) -> None:
-    mix = Mix(3, scalars=[0.1, 0.5, -0.2], gamma=1.3, layer_norm=True).double()
+    mix = LearnedMix(3, scalars=[0.1, 0.5, -0.2], gamma=1.3, layer_norm=True).double()
 
     def run(scalars: torch.Tensor, gamma: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         return torch.func.functional_call(mix, {"scalars": scalars, "gamma": gamma}, (x,))
@@ -44,38 +44,40 @@ def test_gradients(layers: torch.Tensor) -> None:
 
 
 def test_layer_norm_knows_no_neighbors(layers: torch.Tensor) -> None:
-    mix = Mix(3, layer_norm=True)
+    mix = LearnedMix(3, layer_norm=True)
     alone = mix(layers[:, :1, :1])
     assert torch.allclose(mix(layers)[:1, :1], alone, atol=1e-6)
-    normalized = Mix(3, layer_norm=True, only=1)(layers)[0]
+    normalized = LearnedMix(3, layer_norm=True, only=1)(layers)[0]
     assert torch.allclose(normalized.mean(dim=-1), torch.zeros(4), atol=1e-5)
     assert torch.allclose(normalized.var(dim=-1, unbiased=False), torch.ones(4), atol=1e-3)
 
 
-@pytest.mark.parametrize("mix", [Mix(3), Mix(3, layer_norm=True), Projection(3, 6, 5)])
+@pytest.mark.parametrize(
+    "mix", [LearnedMix(3), LearnedMix(3, layer_norm=True), LayerProjection(3, 6, 5)]
+)
 def test_padding_stays_zero(mix: torch.nn.Module, layers: torch.Tensor) -> None:
     assert (mix(layers)[1, 3] == 0).all()
     assert (mix(layers)[1, 2] != 0).any()
 
 
 def test_one_layer_only(layers: torch.Tensor) -> None:
-    mix = Mix(3, only=-1, gamma=2.0)
+    mix = LearnedMix(3, only=-1, gamma=2.0)
     assert torch.allclose(mix(layers), 2 * layers[2])
     assert mix.shares.tolist() == [0, 0, 1]
     assert set(mix.state_dict()) == {"gamma"}
     assert mix.penalty(0.1) == 0
     with pytest.raises(InputError, match="cannot be saved"):
-        mix.to_numbers()
+        mix.to_mix()
 
 
 def test_fixed_weights_are_not_learned(layers: torch.Tensor) -> None:
-    mix = Mix(3, scalars=[0.0, 1.0, 2.0], trainable=False)
+    mix = LearnedMix(3, scalars=[0.0, 1.0, 2.0], trainable=False)
     assert not any(parameter.requires_grad for parameter in mix.parameters())
     assert not mix(layers).requires_grad
 
 
 def test_the_penalty_is_on_the_scalars_alone() -> None:
-    mix = Mix(3, scalars=[1.0, -2.0, 0.5], gamma=3.0)
+    mix = LearnedMix(3, scalars=[1.0, -2.0, 0.5], gamma=3.0)
     penalty = mix.penalty(0.1)
     assert penalty.item() == pytest.approx(0.1 * (1 + 4 + 0.25))
     penalty.backward()
@@ -85,7 +87,7 @@ def test_the_penalty_is_on_the_scalars_alone() -> None:
 
 
 def test_dropout_is_for_training(layers: torch.Tensor) -> None:
-    mix = Mix(3, dropout=0.5)
+    mix = LearnedMix(3, dropout=0.5)
     torch.manual_seed(0)
     zeros = (mix(layers)[0] == 0).float().mean()
     assert 0.1 < zeros < 0.9
@@ -93,14 +95,14 @@ def test_dropout_is_for_training(layers: torch.Tensor) -> None:
 
 
 def test_state_dict_round_trip(layers: torch.Tensor) -> None:
-    one, other = Mix(3, scalars=[0.1, 2.0, -1.0], gamma=0.7), Mix(3)
+    one, other = LearnedMix(3, scalars=[0.1, 2.0, -1.0], gamma=0.7), LearnedMix(3)
     other.load_state_dict(one.state_dict())
     assert torch.equal(one(layers), other(layers))
 
 
 def test_projection_is_a_matrix_over_all_components(layers: torch.Tensor) -> None:
     """2L+1 = 5 components of P = 3 numbers; the word vector counts once."""
-    projection = Projection(3, 6, 4)
+    projection = LayerProjection(3, 6, 4)
     assert projection.matrix.shape == (15, 4)
     word = layers[0, 0, 0]
     joined = torch.cat([word[:3], layers[1, 0, 0], layers[2, 0, 0]])
@@ -108,13 +110,13 @@ def test_projection_is_a_matrix_over_all_components(layers: torch.Tensor) -> Non
 
 
 def test_what_does_not_fit_is_refused(layers: torch.Tensor) -> None:
-    with pytest.raises(InputError, match="3 layers came in; this mix was made for 4"):
-        Mix(4)(layers)
-    with pytest.raises(InputError, match="scalars has 2 numbers"):
-        Mix(3, scalars=[1.0, 2.0])
+    with pytest.raises(InputError, match="the input has 3 layers; this mix expects 4"):
+        LearnedMix(4)(layers)
+    with pytest.raises(InputError, match="scalars has 2 values"):
+        LearnedMix(3, scalars=[1.0, 2.0])
     with pytest.raises(InputError, match="only=3"):
-        Mix(3, only=3)
-    with pytest.raises(InputError, match="made for"):
-        Projection(3, 8, 2)(layers)
+        LearnedMix(3, only=3)
+    with pytest.raises(InputError, match="this projection expects"):
+        LayerProjection(3, 8, 2)(layers)
     with pytest.raises(InputError, match="an even size"):
-        Projection(3, 7, 2)
+        LayerProjection(3, 7, 2)

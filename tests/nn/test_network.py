@@ -16,10 +16,10 @@ from elmokit.bilm.model import BiLM  # noqa: E402
 from elmokit.bilm.random import random_bilm  # noqa: E402
 from elmokit.bilm.state import State  # noqa: E402
 from elmokit.bilm.weights import SOFTMAX, expected_shapes  # noqa: E402
-from elmokit.engine.reference import Reference  # noqa: E402
+from elmokit.engine.reference import ReferenceNetwork  # noqa: E402
 from elmokit.engine.runner import Runner  # noqa: E402
 from elmokit.errors import InputError  # noqa: E402
-from elmokit.nn import BatchMaker, BiLMModule, TensorState, network  # noqa: E402
+from elmokit.nn import Batcher, BiLMModule, TensorState, network  # noqa: E402
 
 MODELS = sorted(path.name for path in (GOLDEN / "models").iterdir() if path.is_dir())
 BATCHES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
@@ -28,15 +28,15 @@ SENTENCES = [["the", "bank"], [], ["one", "two", "three", "the", "ü" * 30], ["<
 
 def engine(bilm: BiLM, sentences: list[list[str]], state: State) -> tuple[np.ndarray, State]:
     """All layers of the reference, the sentences one after another, and the state after."""
-    runner = Runner(bilm, Reference(bilm.config, bilm.weights), cache_bytes=0)
+    runner = Runner(bilm, ReferenceNetwork(bilm.config, bilm.weights), cache_bytes=0)
     found, after = runner.run(sentences, state, lambda layers: layers)
     return np.concatenate(found, axis=1), after
 
 
 def module(bilm: BiLM, sentences: list[list[str]], state: State) -> tuple[np.ndarray, TensorState]:
-    batch = BatchMaker(bilm).of_words(sentences)
+    batch = Batcher(bilm).from_words(sentences)
     with torch.no_grad():
-        layers, after = BiLMModule.of(bilm)(batch, TensorState.of(state))
+        layers, after = BiLMModule.from_bilm(bilm)(batch, TensorState.from_state(state))
     padded = batch.pad(layers)
     return padded[:, batch.mask()].numpy(), after
 
@@ -89,16 +89,16 @@ def test_the_backward_model_does_not_see_what_comes_before() -> None:
 
 def test_an_empty_batch() -> None:
     bilm = random_bilm(small_config())
-    batch = BatchMaker(bilm).of_words([])
-    layers, after = BiLMModule.of(bilm)(batch, TensorState.zeros(bilm.config, 0))
+    batch = Batcher(bilm).from_words([])
+    layers, after = BiLMModule.from_bilm(bilm)(batch, TensorState.zeros(bilm.config, 0))
     assert batch.pad(layers).shape == (3, 0, 0, 12) and after.rows == 0
 
 
 def test_a_state_of_other_rows_is_refused() -> None:
     bilm = random_bilm(small_config())
-    batch = BatchMaker(bilm).of_words([["a"], ["b"]])
+    batch = Batcher(bilm).from_words([["a"], ["b"]])
     with pytest.raises(InputError, match="hidden has the shape"):
-        BiLMModule.of(bilm)(batch, TensorState.zeros(bilm.config, 3))
+        BiLMModule.from_bilm(bilm)(batch, TensorState.zeros(bilm.config, 3))
 
 
 # -- gradients -----------------------------------------------------------------------------------
@@ -117,9 +117,9 @@ TINY |= {"cells": 4, "width": 3}
     ids=["clips", "no clips", "no projection"],
 )
 def test_gradients(changes: dict[str, object]) -> None:
-    """All weights and the start state, against differences in float64, also where clips bite."""
+    """All weights and the start state, against differences in float64, clipped values too."""
     bilm = random_bilm(small_config(**(TINY | changes)), seed=1)
-    batch = BatchMaker(bilm).of_words([["ab", "c"], ["abcdefgh", "ab", "d"], []])
+    batch = Batcher(bilm).from_words([["ab", "c"], ["abcdefgh", "ab", "d"], []])
     names = list(expected_shapes(bilm.config))
     weights = [
         torch.tensor(bilm.weights[name], dtype=torch.float64, requires_grad=True) for name in names
@@ -131,7 +131,7 @@ def test_gradients(changes: dict[str, object]) -> None:
 
     def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         state = TensorState(*tensors[-2:])
-        layers, after = network.read(
+        layers, after = network.compute_layers(
             bilm.config, dict(zip(names, tensors[:-2], strict=True)), batch, state
         )
         return layers, *after
@@ -144,11 +144,11 @@ def test_gradients(changes: dict[str, object]) -> None:
     assert torch.autograd.gradcheck(run, [*weights, *start], fast_mode=True)
 
 
-def test_where_a_clip_bites_no_gradient_passes() -> None:
+def test_no_gradient_passes_a_clipped_value() -> None:
     """One step, cell far beyond its clip: the input gate cannot move it."""
     bilm = random_bilm(small_config(layers=1, cell_clip=0.01, projection_clip=None))
-    batch = BatchMaker(bilm).of_words([["a"]])
-    learner = BiLMModule.of(bilm)
+    batch = Batcher(bilm).from_words([["a"]])
+    learner = BiLMModule.from_bilm(bilm)
     start = learner.zero_state(1)
     _, after = learner(batch, TensorState(start.hidden, start.cell + 5))
     assert (after.cell.abs() == after.cell.abs().max()).all()
@@ -162,7 +162,7 @@ def test_where_a_clip_bites_no_gradient_passes() -> None:
 
 def test_weights_go_in_and_come_out_as_they_were() -> None:
     bilm = formats.read(GOLDEN / "models" / "odd")
-    assert BiLMModule.of(bilm).to_bilm(bilm).fingerprint == bilm.fingerprint
+    assert BiLMModule.from_bilm(bilm).to_bilm(bilm).fingerprint == bilm.fingerprint
 
 
 def test_what_is_not_learned_stays() -> None:
@@ -170,7 +170,7 @@ def test_what_is_not_learned_stays() -> None:
     softmax = dict(zip(SOFTMAX, (np.ones((4, 6), np.float32), np.ones(4, np.float32)), strict=True))
     settled = State.zeros(bilm.config)
     whole = BiLM(bilm.config, {**bilm.weights, **softmax}, settled=settled)
-    learner = BiLMModule.of(whole)
+    learner = BiLMModule.from_bilm(whole)
     with torch.no_grad():
         learner.tensors()["forward.0.bias"].add_(1)
     found = learner.to_bilm(like=whole)
@@ -183,7 +183,7 @@ def test_what_is_not_learned_stays() -> None:
 
 
 def test_the_state_dict_round_trips() -> None:
-    one, other = (BiLMModule.of(random_bilm(small_config(), seed)) for seed in (0, 1))
+    one, other = (BiLMModule.from_bilm(random_bilm(small_config(), seed)) for seed in (0, 1))
     other.load_state_dict(one.state_dict())
     for name, array in one.to_weights().items():
         assert np.array_equal(array, other.to_weights()[name])

@@ -1,4 +1,4 @@
-"""The softmax's loss and gradients, compiled and plain; and what the samplers promise."""
+"""The loss and gradients of the softmax, in the kernel and in plain PyTorch."""
 
 from __future__ import annotations
 
@@ -13,17 +13,11 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[t
 
 from elmokit.engine import native  # noqa: E402
 from elmokit.errors import InputError  # noqa: E402
-from elmokit.nn import compiled  # noqa: E402
-from elmokit.nn.softmax import (  # noqa: E402
-    Candidates,
-    Everything,
-    LogUniform,
-    Poisson,
-    gathered_rows,
-    softmax_loss,
-)
+from elmokit.nn import kernel  # noqa: E402
+from elmokit.nn.samplers import Candidates, FullSampler, LogUniformSampler, PoissonSampler  # noqa: E402
+from elmokit.nn.softmax import gather_softmax_rows, softmax_loss  # noqa: E402
 
-PATHS = ["plain", *(native.instruction_sets() if native.available() else [])]
+PATHS = ["plain", *(native.instruction_sets() if native.kernel_available() else [])]
 
 
 @pytest.fixture(params=PATHS)
@@ -31,7 +25,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     """Plain PyTorch, and the kernel for each instruction set."""
     if request.param != "plain":
         monkeypatch.setenv(native.ISA_VARIABLE, request.param)
-    with compiled.plain() if request.param == "plain" else nullcontext():
+    with kernel.without_kernel() if request.param == "plain" else nullcontext():
         yield request.param
 
 
@@ -72,25 +66,24 @@ def through_rows(
     targets_N: torch.Tensor,
     candidates: Candidates,
 ) -> torch.Tensor:
-    words_R, target_rows_N = gathered_rows(candidates, targets_N)
+    words_R, target_rows_N = gather_softmax_rows(candidates, targets_N)
     return softmax_loss(
         h_NP, weight_VP[words_R], bias_V[words_R], target_rows_N, candidates, words_R
     )
 
 
-def far(ours: torch.Tensor, theirs: torch.Tensor) -> float:
-    """Relative to the largest number."""
+def relative_error(ours: torch.Tensor, theirs: torch.Tensor) -> float:
+    """Largest error relative to the largest value."""
     assert ours.shape == theirs.shape
     return float((ours - theirs).abs().max() / theirs.abs().max().clamp(min=1e-6))
 
 
-# -- the loss ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sampler", [Poisson(np.arange(90, 0, -1), 40), LogUniform(90, 37)])
+@pytest.mark.parametrize(
+    "sampler", [PoissonSampler(np.arange(90, 0, -1), 40), LogUniformSampler(90, 37)]
+)
 @pytest.mark.parametrize(("words", "width"), [(50, 19), (1, 1), (700, 8)])
 def test_loss_and_gradients_are_those_of_the_definition(
-    path: str, sampler: Poisson | LogUniform, words: int, width: int
+    path: str, sampler: PoissonSampler | LogUniformSampler, words: int, width: int
 ) -> None:
     candidates = sampler.draw(np.random.default_rng(1))
     h, weight, bias = some(words, width), some(90, width, seed=1), some(90, seed=2)
@@ -102,25 +95,25 @@ def test_loss_and_gradients_are_those_of_the_definition(
     # Upstream, a mean: the gradients have to be scaled.
     found = torch.autograd.grad(ours / words, [h, weight, bias])
     expected = torch.autograd.grad(theirs / words, [h, weight, bias])
-    assert max(map(far, found, expected)) < 1e-5
+    assert max(map(relative_error, found, expected)) < 1e-5
 
 
 @pytest.mark.parametrize("vocabulary", [1, 5, 64, 1000])
-def test_everything_is_the_full_softmax(path: str, vocabulary: int) -> None:
+def test_all_words_give_the_full_softmax(path: str, vocabulary: int) -> None:
     h, weight, bias = some(331, 24), some(vocabulary, 24, seed=1), some(vocabulary, seed=2)
     targets = torch.arange(331) % vocabulary
-    candidates = Everything(vocabulary).draw(np.random.default_rng())
+    candidates = FullSampler(vocabulary).draw(np.random.default_rng())
     ours = through_rows(h, weight, bias, targets, candidates)
     logits = h.double() @ weight.double().t() + bias.double()
     theirs = torch.nn.functional.cross_entropy(logits, targets, reduction="sum")
     assert ours.item() == pytest.approx(theirs.item(), rel=1e-6, abs=1e-4)
     found = torch.autograd.grad(ours, [h, weight, bias])
     expected = torch.autograd.grad(theirs, [h, weight, bias])
-    assert max(map(far, found, expected)) < 1e-5
+    assert max(map(relative_error, found, expected)) < 1e-5
 
 
 def test_the_plain_path_passes_gradcheck() -> None:
-    candidates = LogUniform(20, 9).draw(np.random.default_rng(0))
+    candidates = LogUniformSampler(20, 9).draw(np.random.default_rng(0))
     targets = torch.tensor([0, 19, 3, 3, 11])
     inputs = [x.detach().double().requires_grad_() for x in (some(5, 4), some(20, 4), some(20))]
     assert torch.autograd.gradcheck(
@@ -141,13 +134,13 @@ def test_extreme_logits_stay_finite(path: str, scale: float) -> None:
     assert ours.item() == pytest.approx(theirs.item(), rel=1e-5)
     found = torch.autograd.grad(ours, [h, weight, bias])
     assert all(torch.isfinite(x).all() for x in found)
-    assert max(map(far, found, torch.autograd.grad(theirs, [h, weight, bias]))) < 1e-5
+    assert max(map(relative_error, found, torch.autograd.grad(theirs, [h, weight, bias]))) < 1e-5
 
 
 def test_what_is_not_finite_is_not_hidden(path: str) -> None:
     weight = some(10, 4).detach()
     weight[5, 1] = torch.nan
-    loss = through_rows(some(2, 4), weight, some(10), torch.tensor([0, 1]), Everything(10).draw())
+    loss = through_rows(some(2, 4), weight, some(10), torch.tensor([0, 1]), FullSampler(10).draw())
     assert torch.isnan(loss)
 
 
@@ -160,7 +153,7 @@ def test_no_words_and_no_candidates(path: str) -> None:
     for gradient in torch.autograd.grad(loss, [h, weight, bias]):
         assert gradient.abs().max() < 1e-6
     h = some(0, 4)
-    for candidates in (none, Everything(9).draw()):
+    for candidates in (none, FullSampler(9).draw()):
         loss = through_rows(h, weight, bias, targets[:0], candidates)
         assert loss.item() == 0
         found = torch.autograd.grad(loss, [h, weight, bias])
@@ -171,7 +164,7 @@ def test_no_words_and_no_candidates(path: str) -> None:
 def test_what_needs_no_gradient_gets_none(path: str) -> None:
     h, weight, bias = some(5, 4), some(9, 4, seed=1), some(9, seed=2)
     targets = torch.tensor([0, 1, 2, 8, 8])
-    candidates = Poisson(np.arange(9, 0, -1), 5).draw(np.random.default_rng(2))
+    candidates = PoissonSampler(np.arange(9, 0, -1), 5).draw(np.random.default_rng(2))
     whole = through_rows(h, weight, bias, targets, candidates)
     expected = torch.autograd.grad(whole, [h, weight, bias])
     with torch.no_grad():
@@ -182,20 +175,20 @@ def test_what_needs_no_gradient_gets_none(path: str) -> None:
     for i in range(3):
         some_fixed = [x if k == i else x.detach() for k, x in enumerate(inputs)]
         loss = through_rows(*some_fixed, targets, candidates)
-        assert far(torch.autograd.grad(loss, inputs[i])[0], expected[i]) < 1e-6
+        assert relative_error(torch.autograd.grad(loss, inputs[i])[0], expected[i]) < 1e-6
 
 
 def test_transposed_inputs(path: str) -> None:
-    """Layout is the caller's business."""
+    """Inputs need not be contiguous."""
     h, weight, bias = some(7, 4), some(9, 4, seed=1), some(9, seed=2)
-    targets, candidates = torch.arange(7), Everything(9).draw()
+    targets, candidates = torch.arange(7), FullSampler(9).draw()
     expected = softmax_loss(h, weight, bias, targets, candidates)
     turned = (x.detach().t().contiguous().t() for x in (h, weight))
     assert softmax_loss(*turned, bias, targets, candidates).item() == expected.item()
 
 
 def test_two_threads_compute_what_one_does(path: str) -> None:
-    candidates = Poisson(np.arange(300, 0, -1), 150).draw(np.random.default_rng(1))
+    candidates = PoissonSampler(np.arange(300, 0, -1), 150).draw(np.random.default_rng(1))
     weight, bias = some(300, 16, seed=1), some(300, seed=2)
     hidden = [some(900, 16, seed=seed) for seed in range(2)]
     targets = torch.arange(900) % 300
@@ -216,133 +209,19 @@ def test_two_threads_compute_what_one_does(path: str) -> None:
     assert all(torch.equal(a, b) for i in range(2) for a, b in zip(alone[i], found[i], strict=True))
 
 
-def test_the_names_of_rows_are_asked_for_where_needed() -> None:
-    candidates = LogUniform(20, 9).draw(np.random.default_rng(0))
+def test_the_word_ids_are_required_where_they_are_needed() -> None:
+    candidates = LogUniformSampler(20, 9).draw(np.random.default_rng(0))
     with pytest.raises(InputError, match="words_R"):
         softmax_loss(some(2, 3), some(20, 3), some(20), torch.tensor([0, 1]), candidates)
 
 
-def test_gathered_rows() -> None:
+def test_gather_softmax_rows() -> None:
     candidates = Candidates(torch.tensor([0, 1, 2, 7, 30]), torch.zeros(5), None)
     targets = torch.tensor([9, 7, 40, 9, 0, 3])
-    words, rows = gathered_rows(candidates, targets)
+    words, rows = gather_softmax_rows(candidates, targets)
     assert words.tolist() == [0, 1, 2, 7, 30, 3, 9, 40]
     assert words[rows].tolist() == targets.tolist()
-    words, rows = gathered_rows(Everything(5).draw(), torch.tensor([4, 0, 4]))
+    words, rows = gather_softmax_rows(FullSampler(5).draw(), torch.tensor([4, 0, 4]))
     assert words.tolist() == [0, 1, 2, 3, 4] and rows.tolist() == [4, 0, 4]
-    words, rows = gathered_rows(Everything(3).draw(), torch.tensor([4, 0, 4]))
+    words, rows = gather_softmax_rows(FullSampler(3).draw(), torch.tensor([4, 0, 4]))
     assert words.tolist() == [0, 1, 2, 4] and rows.tolist() == [3, 0, 3]
-
-
-# -- the samplers --------------------------------------------------------------------------------
-
-
-def zipf(vocabulary: int) -> np.ndarray:
-    return (1e6 / np.arange(1, vocabulary + 1)).astype(np.int64)
-
-
-@pytest.mark.parametrize("negatives", [4, 50, 150, 399, 400])
-def test_poisson_draws_so_many_on_average(negatives: int) -> None:
-    q = Poisson(zipf(400), negatives).q_V
-    assert q.sum() == pytest.approx(negatives)
-    assert (q[:3] == 1).all() and (q <= 1).all() and (q > 0).all()
-    weights = zipf(400)[3:] ** 0.75
-    free = q[3:] < 1
-    if free.any():
-        ratio = (q[3:] / weights)[free]
-        assert ratio == pytest.approx(ratio[0])
-        assert (weights[~free] * ratio[0] >= 1).all()
-
-
-def test_poisson_estimates_the_full_sum() -> None:
-    sampler = Poisson(zipf(400), 60)
-    random = np.random.default_rng(7)
-    logits = torch.from_numpy(random.normal(size=400))
-    sums = []
-    for _ in range(3000):
-        words, correction, true_correction = sampler.draw(random)
-        assert true_correction is None
-        sums.append(float((logits[words] + correction).exp().sum()))
-    error = np.std(sums) / np.sqrt(len(sums))
-    assert np.mean(sums) == pytest.approx(float(logits.exp().sum()), abs=4 * error)
-    assert error < 0.01 * np.mean(sums)
-
-
-def test_words_that_never_occur_are_drawn_too() -> None:
-    counts = zipf(400)
-    counts[[0, 350]] = 0
-    q = Poisson(counts, 60).q_V
-    assert q[0] == 1 and q[350] > 0
-
-
-@pytest.mark.parametrize("sampler", [Poisson(zipf(500), 80), LogUniform(500, 80)])
-def test_draws_are_distinct_marked_and_repeatable(sampler: Poisson | LogUniform) -> None:
-    one, two = (np.random.default_rng(3) for _ in range(2))
-    draws = [sampler.draw(one) for _ in range(5)]
-    for candidates in draws:
-        words = candidates.words_S
-        assert words.dtype == torch.int64 and candidates.correction_S.dtype == torch.float32
-        assert (words.diff() > 0).all() and words[0] >= 0 and words[-1] < 500
-        again = sampler.draw(two)
-        assert torch.equal(words, again.words_S)
-        assert torch.equal(candidates.correction_S, again.correction_S)
-        if isinstance(sampler, Poisson):
-            assert words[:3].tolist() == [0, 1, 2]
-        else:
-            assert len(words) == 80
-    assert not all(torch.equal(draws[0].words_S, d.words_S) for d in draws[1:])
-
-
-def test_log_uniform_expects_what_a_simulation_finds() -> None:
-    vocabulary, negatives, rounds = 60, 25, 4000
-    sampler = LogUniform(vocabulary, negatives)
-    assert sampler.p_V.sum() == pytest.approx(1)
-    random = np.random.default_rng(5)
-    # In so many tries, how often is each word among the draws?
-    tries = 50
-    drawn = random.choice(vocabulary, size=(rounds, tries), p=sampler.p_V)
-    there = np.mean([np.bincount(row, minlength=vocabulary) > 0 for row in drawn], axis=0)
-    assert np.abs(there - sampler.expected(tries).numpy()).max() < 0.04
-    # The words drawn and the tries they took are those of a loop that draws one by one.
-    seen = np.zeros(vocabulary)
-    counted = np.zeros(vocabulary)
-    tried, said = 0, 0.0
-    for _ in range(rounds):
-        candidates = sampler.draw(random)
-        seen[candidates.words_S.numpy()] += 1
-        assert candidates.true_correction_V is not None
-        corrected = candidates.true_correction_V[candidates.words_S]
-        assert torch.equal(candidates.correction_S, corrected)
-        missed = -np.expm1(-candidates.true_correction_V[-1].item())  # the rarest word, so often
-        said += np.log(missed) / np.log1p(-sampler.p_V[-1])
-        found: set[int] = set()
-        sequence = iter(drawn[random.integers(rounds)])
-        while len(found) < negatives:
-            word = next(sequence, None)
-            found.add(int(random.choice(vocabulary, p=sampler.p_V)) if word is None else int(word))
-            tried += 1
-        counted[list(found)] += 1
-    assert np.abs(seen - counted).max() / rounds < 0.04
-    assert said / rounds == pytest.approx(tried / rounds, rel=0.03)
-
-
-def test_log_uniform_can_draw_everything() -> None:
-    words, correction, _ = LogUniform(30, 30).draw(np.random.default_rng(0))
-    assert words.tolist() == list(range(30)) and torch.isfinite(correction).all()
-
-
-@pytest.mark.parametrize("negatives", [3, 31])
-def test_impossible_numbers_of_negatives(negatives: int) -> None:
-    with pytest.raises(InputError, match=f"{negatives} negatives"):
-        Poisson(zipf(30), negatives)
-    with pytest.raises(InputError, match=f"{negatives} negatives"):
-        LogUniform(30, negatives)
-
-
-def test_counts_have_to_be_counts() -> None:
-    with pytest.raises(InputError, match="float64"):
-        Poisson(np.ones(30), 5)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="expected one whole number"):
-        Poisson(-zipf(30), 5)
-    with pytest.raises(InputError, match="at least 1"):
-        Everything(0)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from elmokit.probe.excerpt import excerpt, line
+from elmokit.probe.excerpt import excerpt, excerpt_line
 
 WORDS = "one two three four five".split()
 
@@ -8,7 +8,7 @@ WORDS = "one two three four five".split()
 def test_all_of_it() -> None:
     assert excerpt(WORDS, 2) == ("one two", "three", "four five")
     assert excerpt(WORDS, 0) == ("", "one", "two three four five")
-    assert line(WORDS, 4) == "one two three four *five*"
+    assert excerpt_line(WORDS, 4) == "one two three four *five*"
 
 
 def test_the_nearest_letters_stay() -> None:

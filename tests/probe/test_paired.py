@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elmokit.probe.paired import paired
+from elmokit.probe.paired import compare_paired
 
 
 def test_against_the_usual_formula() -> None:
     source = np.random.default_rng(0)
     first, second = source.random(400) < 0.8, source.random(400) < 0.7
-    found = paired(first, second)
+    found = compare_paired(first, second)
     apart = first.astype(float) - second
     assert found.difference == pytest.approx(apart.mean())
     assert found.standard_error == pytest.approx(apart.std() / 400**0.5)
@@ -18,4 +18,8 @@ def test_against_the_usual_formula() -> None:
 
 def test_the_same_answers() -> None:
     right = np.array([True, False])
-    assert paired(right, right).difference == paired(right, right).standard_error == 0.0
+    assert (
+        compare_paired(right, right).difference
+        == compare_paired(right, right).standard_error
+        == 0.0
+    )

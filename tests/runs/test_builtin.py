@@ -21,6 +21,7 @@ from elmokit.bilm.state import State
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
 from elmokit.lm import perplexity
+from elmokit.probe.neighbors.word_use import embed_word
 from elmokit.text.vocabulary import Vocabulary
 
 TEXT = "The bank of the river was wide. A play was shown.\n\nThey play by the bank every day.\n"
@@ -69,22 +70,27 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_texts_are_read_as_the_command_reads_them(data: Path) -> None:
-    texts = import_module("texts")
-    plain, packed = (list(texts.sentences(data, f"lm-en-{name}")) for name in ("test", "valid"))
+    data_files = import_module("data_files")
+    plain, packed = (
+        list(data_files.read_sentences(data, f"lm-en-{name}")) for name in ("test", "valid")
+    )
     assert plain == packed
     assert plain[1] == ["A", "play", "was", "shown", "."] and len(plain) == 3
-    assert list(texts.sentences_with(data, "lm-en-train", "play", 3)) == [*plain[1:], plain[1]]
-    assert list(texts.sentences_with(data, "lm-en-test", "play", 3)) == plain[1:]
+    assert list(data_files.sentences_with_word(data, "lm-en-train", "play", 3)) == [
+        *plain[1:],
+        plain[1],
+    ]
+    assert list(data_files.sentences_with_word(data, "lm-en-test", "play", 3)) == plain[1:]
     with pytest.raises(InputError, match=r"no lm-fr\.txt or lm-fr\.txt\.xz"):
-        list(texts.sentences(data, "lm-fr"))
+        list(data_files.read_sentences(data, "lm-fr"))
 
 
 def test_measure_and_tables(bilm: BiLM, data: Path) -> None:
     measure, tables = import_module("measure"), import_module("tables")
     model = Elmo(bilm)
-    found = measure.measure(model, data, adapted=model, tell=lambda line: None)
+    found = measure.measure(model, data, adapted=model, log=lambda line: None)
     assert json.loads(json.dumps(found)) == found
-    expected = perplexity(model, import_module("texts").sentences(data, "lm-en-test"))
+    expected = perplexity(model, import_module("data_files").read_sentences(data, "lm-en-test"))
     assert found["perplexity"] == expected.to_dict()
     assert found["tags"]["words"] == {"train": 500, "dev": 10, "test": 10}
     assert found["tags"]["most frequent"]["XPOS"] == {"dev": 1.0, "test": 1.0}
@@ -96,15 +102,15 @@ def test_measure_and_tables(bilm: BiLM, data: Path) -> None:
         for one in query["nearest"]["this word"]:
             assert one["words"][one["place"]] == query["word"]
         assert [len(each) for each in query["nearest"].values()] == [3, 3]
-    for about in found["adaptation"].values():
-        assert about["before"] == about["after"]
+    for perplexities in found["adaptation"].values():
+        assert perplexities["before"] == perplexities["after"]
     assert found["signature"]["model"] == bilm.fingerprint
     assert len(found["signature"]["data"]) == 7
-    text = tables.everything(found)
+    text = tables.all_tables(found)
     assert f"{expected.forward:.1f}" in text
     assert "| XPOS, dev | trained | **100.0** | 100.0 | 100.0 | 100.0 | 100.0 |" in text
     assert "made a spectacular **play** on Alusik" in text
-    widths = {line.count("|") for line in tables.tags(found["tags"]).splitlines()}
+    widths = {line.count("|") for line in tables.tags_table(found["tags"]).splitlines()}
     assert len(widths) == 1
 
 
@@ -117,7 +123,7 @@ def test_pack(bilm: BiLM, data: Path, tmp_path: Path) -> None:
     assert all(array.dtype == np.float16 for array in packed.weights.values())
     assert packed.vocabulary is not None and packed.settled is not None
     assert all(file.stat().st_mode & 0o044 == 0o044 for file in files)
-    found = pack.compared(before, after, data)
+    found = pack.compare_perplexity(before, after, data)
     assert found["float16"]["mean"] == pytest.approx(found["float32"]["mean"], rel=1e-2)
     assert found["float16"]["mean"] != found["float32"]["mean"]
 
@@ -128,10 +134,10 @@ def test_what_cannot_be_packed(bilm: BiLM, tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(InputError, match="lacks its vocabulary"):
         pack.pack(tmp_path / "mute", tmp_path / "out")
     huge = {**bilm.weights, "softmax.bias": np.full(len(WORDS), 1e6, np.float32)}
-    with pytest.raises(InputError, match=r"softmax\.bias holds 1e\+06"):
-        pack.halved(replace(bilm, weights=huge))
+    with pytest.raises(InputError, match=r"softmax\.bias has the value 1e\+06"):
+        pack.to_float16(replace(bilm, weights=huge))
     formats.write(bilm, tmp_path / "run")
-    monkeypatch.setattr(pack, "MOST_BYTES", 1000)
+    monkeypatch.setattr(pack, "MAX_BYTES", 1000)
     with pytest.raises(InputError, match="at most 1,000"):
         pack.pack(tmp_path / "run", tmp_path / "large")
 
@@ -146,7 +152,7 @@ def test_eight_bits_are_near(bilm: BiLM) -> None:
 def trained(tmp_path: Path) -> tuple[Path, Path]:
     """A corpus, and a run on it of a few steps."""
     from elmokit.train.budget import Budget
-    from elmokit.train.build import Options, build_corpus
+    from elmokit.train.build import CorpusOptions, build_corpus
     from elmokit.train.pretraining import pretrain
     from elmokit.train.recipe import RECIPES
 
@@ -155,7 +161,7 @@ def trained(tmp_path: Path) -> tuple[Path, Path]:
     valid = tmp_path / "valid.txt"
     valid.write_text(TEXT)
     corpus, run = tmp_path / "corpus", tmp_path / "run"
-    build_corpus([str(text)], corpus, Options(size=12), valid=[str(valid)], processes=1)
+    build_corpus([str(text)], corpus, CorpusOptions(size=12), valid=[str(valid)], processes=1)
     recipe = RECIPES["recommended"].replace(batch=200)
     pretrain(corpus, run, config=small_config(), recipe=recipe, budget=Budget(tokens=1500))
     return corpus, run
@@ -169,11 +175,11 @@ def test_from_a_run_to_its_card(tmp_path: Path, data: Path) -> None:
 
     card, measure = import_module("card"), import_module("measure")
     _, after, files = import_module("pack").pack(run, tmp_path / "model")
-    measured: dict[str, Any] = measure.measure(Elmo(after), data, tell=lambda line: None)
+    measured: dict[str, Any] = measure.measure(Elmo(after), data, log=lambda line: None)
     from elmokit.train.corpus import Corpus
 
     packed = {"bytes": sum(file.stat().st_size for file in files)}
-    text = card.card(after, run, Corpus.open(corpus), measured, packed)
+    text = card.make_card(after, run, Corpus.open(corpus), measured, packed)
     assert after.fingerprint in text and "cc-by-sa-3.0" in text
     assert f"{progress['tokens']:,} (" in text
     assert "$" not in text
@@ -181,4 +187,56 @@ def test_from_a_run_to_its_card(tmp_path: Path, data: Path) -> None:
     assert f"{measured['perplexity']['forward']:.1f}" in text
     assert "biomedical articles" not in text  # nothing was adapted
     with pytest.raises(InputError, match="another model"):
-        card.card(formats.read(run), run, Corpus.open(corpus), measured, packed)
+        card.make_card(formats.read(run), run, Corpus.open(corpus), measured, packed)
+
+
+CORPUS = ["The bank of the river .", "A bank lends money .", "Nothing here .", "Bank on it ."]
+
+
+def search(elmo: Elmo, layer: str | int = "top") -> Any:
+    return import_module("corpus_search").CorpusSearch(elmo, CORPUS, layer=layer)
+
+
+def test_the_nearest_uses_have_the_largest_cosines(elmo: Elmo) -> None:
+    vector = embed_word(elmo, "bank", "My bank lends me money .").vector
+    found = search(elmo).search(vector, 4)
+    uses = []
+    for words, vectors in elmo.items(CORPUS, "top"):
+        for position, other in enumerate(vectors):
+            cosine = vector @ other / np.linalg.norm(vector) / np.linalg.norm(other)
+            uses.append((cosine, list(words), position))
+    uses.sort(key=lambda use: -use[0])
+    assert [(n.words, n.position) for n in found] == [use[1:] for use in uses[:4]]
+    cosines = [use[0] for use in uses[:4]]
+    np.testing.assert_allclose([n.similarity for n in found], cosines, atol=1e-5)
+
+
+def test_a_sentence_can_be_excluded(elmo: Elmo) -> None:
+    words, position, vector = embed_word(elmo, "bank", CORPUS[1])
+    found = search(elmo).search(vector, 100, exclude=words)
+    assert len(found) == 6 + 3 + 4
+    assert all(list(n.words) != elmo.tokenize(CORPUS[1]) for n in found)
+    best = search(elmo).search(vector, 1)[0]
+    assert best.words == elmo.tokenize(CORPUS[1]) and best.position == position == 1
+    assert best.similarity == pytest.approx(1.0, abs=1e-6)
+
+
+def test_uses_of_one_word(elmo: Elmo) -> None:
+    uses = search(elmo)
+    assert len(uses) == 6 + 5 + 3 + 4
+    vector = np.ones(elmo.dim, np.float32)
+    found = uses.search(vector, 100, word="bank")
+    every = uses.search(vector, 100)
+    assert found == [n for n in every if n.words[n.position] in ("bank", "Bank")]
+    assert len(found) == 3
+    assert uses.search(vector, word="absent") == []
+    with pytest.raises(InputError, match="number is 0"):
+        uses.search(vector, 0)
+
+
+def test_layer_0_knows_no_context(elmo: Elmo) -> None:
+    vector = embed_word(elmo, "bank", "One bank .", layer=0).vector
+    found = search(elmo, 0).search(vector, 2, word="bank")
+    assert [n.similarity for n in found] == pytest.approx([1.0, 1.0], abs=1e-6)
+    with pytest.raises(InputError, match="all"):
+        search(elmo, "all")

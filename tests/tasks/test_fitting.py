@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.tasks import toy
@@ -14,9 +17,9 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[t
 
 from elmokit import tasks  # noqa: E402
 from elmokit.errors import InputError, TrainingError  # noqa: E402
-from elmokit.tasks.fitting import Unseen, batches_of, fit, part  # noqa: E402
+from elmokit.tasks.fitting import FitProgress, epoch_batches, fit, take_share  # noqa: E402
 from elmokit.tasks.settings import Settings  # noqa: E402
-from elmokit.tasks.task import Examples, Schooling  # noqa: E402
+from elmokit.tasks.task import Examples, TrainingConfig, get_task  # noqa: E402
 from elmokit.tasks.trained import Trained  # noqa: E402
 
 
@@ -30,21 +33,27 @@ def run(out: Path, data: tuple[Examples, Examples], settings: Settings, **how: o
     return fit(settings, *data, out, static=toy.static(), **how)  # type: ignore[arg-type]
 
 
-class Interrupting(Unseen):
-    """Asks to stop after some steps."""
+def interrupt_after(steps: int) -> Callable[[FitProgress, int], None]:
+    """Return a callback that asks the run to stop after some steps."""
+    left = iter(range(steps - 1, -1, -1))
 
-    def __init__(self, steps: int) -> None:
-        self.left = steps
-
-    def step(self, progress: object, batches: int) -> None:
-        self.left -= 1
-        if not self.left:
+    def on_step(progress: FitProgress, batches: int) -> None:
+        if next(left, None) == 0:
             os.kill(os.getpid(), signal.SIGTERM)  # SIGINT may be ignored here
+
+    return on_step
+
+
+def score_with(monkeypatch: pytest.MonkeyPatch, scores: Iterable[float]) -> None:
+    """Let the epochs have these scores."""
+    each = iter(scores)
+    task = dataclasses.replace(get_task("ner"), score=lambda *_: {"f1": next(each)})
+    monkeypatch.setattr("elmokit.tasks.ner.TASK", task)
 
 
 def test_it_learns(tmp_path: Path, data: tuple[Examples, Examples]) -> None:
     trained = run(tmp_path / "out", data, toy.settings(epochs=4))
-    assert trained.scores[trained.settings.sister.SCORE] > 95
+    assert trained.scores[trained.settings.definition.main_score] > 95
     lines = (tmp_path / "out/training/epochs.jsonl").read_text().splitlines()
     noted = [json.loads(line) for line in lines]
     assert [line["epoch"] for line in noted] == [1, 2, 3, 4][: len(noted)]
@@ -65,19 +74,41 @@ def test_resumed_it_ends_the_same(
     settings = toy.settings(elmo=model, dropout=0.3)
     whole = run(tmp_path / "whole", data, settings)
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "out", data, settings, watch=Interrupting(steps))
+        run(tmp_path / "out", data, settings, on_step=interrupt_after(steps))
     assert not (tmp_path / "out/task.json").exists()
     torch.manual_seed(99)  # whatever happens between the two
     again = run(tmp_path / "out", data, settings, resume=True)
-    for name, array in whole.state().items():
-        assert torch.equal(array, again.state()[name]), name
+    for name, array in whole.state_dict().items():
+        assert torch.equal(array, again.state_dict()[name]), name
     assert again.scores == whole.scores
     assert not list((tmp_path / "out/training").glob("step-*"))
 
 
+def test_a_run_with_the_old_spelling_is_resumed(
+    tmp_path: Path, data: tuple[Examples, Examples]
+) -> None:
+    """Plans and checkpoints had "optimiser" before they had "optimizer"."""
+    from safetensors.torch import load_file, save_file
+
+    settings = toy.settings(dropout=0.3)
+    whole = run(tmp_path / "whole", data, settings)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "out", data, settings, on_step=interrupt_after(7))
+    plan = tmp_path / "out/training/plan.json"
+    assert '"optimizer"' in plan.read_text()
+    plan.write_text(plan.read_text().replace('"optimizer"', '"optimiser"'))
+    (state,) = (tmp_path / "out/training").glob("step-*/state.safetensors")
+    tensors = load_file(state)
+    assert any(name.startswith("optimizer/") for name in tensors)
+    save_file({k.replace("optimizer/", "optimiser/"): a for k, a in tensors.items()}, state)
+    again = run(tmp_path / "out", data, settings, resume=True)
+    for name, array in whole.state_dict().items():
+        assert torch.equal(array, again.state_dict()[name]), name
+
+
 def test_equal_seeds_equal_models(tmp_path: Path, data: tuple[Examples, Examples]) -> None:
     one, two, other = (
-        run(tmp_path / name, data, toy.settings(epochs=1, seed=seed)).state()
+        run(tmp_path / name, data, toy.settings(epochs=1, seed=seed)).state_dict()
         for name, seed in (("a", 0), ("b", 0), ("c", 1))
     )
     assert all(torch.equal(one[name], two[name]) for name in one)
@@ -87,18 +118,12 @@ def test_equal_seeds_equal_models(tmp_path: Path, data: tuple[Examples, Examples
 def test_the_best_epoch_is_kept_and_it_stops(
     tmp_path: Path, data: tuple[Examples, Examples], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = iter([50.0, 80.0, 70.0, 80.0, 90.0])
-    monkeypatch.setattr("elmokit.tasks.ner.score", lambda *_: {"f1": next(given)})
-    noted = []
-
-    class Noting(Unseen):
-        def epoch(self, line: object) -> None:
-            noted.append(line)
-
+    score_with(monkeypatch, [50.0, 80.0, 70.0, 80.0, 90.0])
+    noted: list[Any] = []
     settings = toy.settings(epochs=9, patience=2)
-    trained = run(tmp_path / "out", data, settings, watch=Noting())
+    trained = run(tmp_path / "out", data, settings, on_epoch=noted.append)
     assert [line["scores"]["f1"] for line in noted] == [50, 80, 70, 80]
-    assert trained.scores == {"f1": 80.0} and trained.about["best_epoch"] == 2
+    assert trained.scores == {"f1": 80.0} and trained.metadata["best_epoch"] == 2
     rates = [0.01 * (1 - (k - 1 / 105) / 9) for k in (1, 2, 3, 4)]
     assert [line["rate"] for line in noted] == pytest.approx(rates)
 
@@ -106,9 +131,18 @@ def test_the_best_epoch_is_kept_and_it_stops(
 def test_while_nothing_is_right_it_goes_on(
     tmp_path: Path, data: tuple[Examples, Examples], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("elmokit.tasks.ner.score", lambda *_: {"f1": 0.0})
+    score_with(monkeypatch, [0.0, 0.0, 0.0])
     trained = run(tmp_path / "out", data, toy.settings(epochs=3, patience=1))
-    assert trained.about["epochs"] == 3
+    assert trained.metadata["epochs"] == 3
+
+
+def test_a_zero_after_a_better_score_is_a_worse_epoch(
+    tmp_path: Path, data: tuple[Examples, Examples], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    score_with(monkeypatch, [0.0, 80.0, 0.0, 0.0, 90.0])
+    trained = run(tmp_path / "out", data, toy.settings(epochs=5, patience=2))
+    assert trained.scores == {"f1": 80.0}
+    assert trained.metadata["best_epoch"] == 2 and trained.metadata["epochs"] == 4
 
 
 def test_nothing_is_overwritten(tmp_path: Path, data: tuple[Examples, Examples]) -> None:
@@ -119,7 +153,7 @@ def test_nothing_is_overwritten(tmp_path: Path, data: tuple[Examples, Examples])
 
 def test_another_run_is_not_gone_on_with(tmp_path: Path, data: tuple[Examples, Examples]) -> None:
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "out", data, toy.settings(), watch=Interrupting(3))
+        run(tmp_path / "out", data, toy.settings(), on_step=interrupt_after(3))
     with pytest.raises(TrainingError, match=r"rate: 0\.01, now 0\.02"):
         run(tmp_path / "out", data, toy.settings(rate=0.02), resume=True)
     smaller = (Examples(data[0].items[:-1]), data[1])
@@ -136,7 +170,7 @@ def test_labels_that_training_never_shows(tmp_path: Path, data: tuple[Examples, 
     odd = tmp_path / "odd.conll"
     odd.write_text("Rex X I-DOG\nbarks X O\n", encoding="utf-8")
     trained = run(tmp_path / "out", (data[0], tasks.read("ner", odd)), toy.settings(epochs=1))
-    assert list(trained.about["unseen_labels"].values()) == [1]
+    assert list(trained.metadata["unseen_labels"].values()) == [1]
 
 
 def test_a_loss_that_is_no_number(tmp_path: Path, data: tuple[Examples, Examples]) -> None:
@@ -146,19 +180,19 @@ def test_a_loss_that_is_no_number(tmp_path: Path, data: tuple[Examples, Examples
 
 def test_batches() -> None:
     lengths = [(7 * i) % 31 for i in range(1000)]
-    ten = Schooling(epochs=1, batch=10, rate=1.0, steps=50)
-    batches = batches_of(lengths, ten, seed=0, epoch=0)
+    ten = TrainingConfig(epochs=1, batch=10, rate=1.0, steps=50)
+    batches = epoch_batches(lengths, ten, seed=0, epoch=0)
     assert sorted(i for batch in batches for i in batch) == list(range(1000))
     spread = [max(lengths[i] for i in b) - min(lengths[i] for i in b) for b in batches]
     assert max(spread) <= 3
-    assert batches == batches_of(lengths, ten, seed=0, epoch=0)
-    assert batches != batches_of(lengths, ten, seed=0, epoch=1)
-    assert len(batches_of(lengths[:20], ten, 0, 0)) == 50
+    assert batches == epoch_batches(lengths, ten, seed=0, epoch=0)
+    assert batches != epoch_batches(lengths, ten, seed=0, epoch=1)
+    assert len(epoch_batches(lengths[:20], ten, 0, 0)) == 50
 
 
 def test_a_share_is_the_same_for_equal_seeds(data: tuple[Examples, Examples]) -> None:
     train = data[0]
-    some = part(train, toy.settings(share=0.25))
-    assert len(some) == 15 and part(train, toy.settings(share=0.25)).items == some.items
-    assert part(train, toy.settings(share=0.25, seed=1)).items != some.items
-    assert part(train, toy.settings()).items == train.items
+    some = take_share(train, toy.settings(share=0.25))
+    assert len(some) == 15 and take_share(train, toy.settings(share=0.25)).items == some.items
+    assert take_share(train, toy.settings(share=0.25, seed=1)).items != some.items
+    assert take_share(train, toy.settings()).items == train.items

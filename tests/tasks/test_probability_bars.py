@@ -1,10 +1,10 @@
 """Probabilities as bars."""
 
-from elmokit.tasks.probability_bars import WIDTH, bars
+from elmokit.tasks.probability_bars import WIDTH, render_probabilities
 
 
 def test_bars_line_up_and_the_likeliest_is_bold() -> None:
-    text = bars(["no", "maybe"], [0.0, 1.0], ["red", "green"])
+    text = render_probabilities(["no", "maybe"], [0.0, 1.0], ["red", "green"])
     assert text.plain.splitlines() == [
         f"  no     {'·' * WIDTH}   0.0 %",
         f"  maybe  {'█' * WIDTH} 100.0 %",

@@ -16,17 +16,17 @@ from elmokit.tasks.static import StaticVectors
 
 
 def table() -> StaticVectors:
-    return StaticVectors.of_words(["the", "Bank", "the"], [[1, 2], [3, 4], [5, 6]], "test")
+    return StaticVectors.from_words(["the", "Bank", "the"], [[1, 2], [3, 4], [5, 6]], "test")
 
 
 def test_a_word_its_lower_case_or_nothing() -> None:
-    found = table().of(["the", "THE", "Bank", "bank", "river"])
+    found = table().lookup(["the", "THE", "Bank", "bank", "river"])
     assert found.tolist() == [[1, 2], [1, 2], [3, 4], [0, 0], [0, 0]]
     assert found.dtype == np.float32
 
 
 def test_no_words_no_vectors() -> None:
-    assert table().of([]).shape == (0, 2)
+    assert table().lookup([]).shape == (0, 2)
 
 
 @pytest.mark.parametrize("header", ["", "3 2\n"], ids=["GloVe", "word2vec"])
@@ -38,7 +38,7 @@ def test_text_files(tmp_path: Path, header: str, packed: bool) -> None:
     found = StaticVectors.load(path)
     assert found.dim == 2 and found.name == "vectors.txt"
     expected = [[0.5, -1], [2, 0.3], [4, 5]]
-    assert np.allclose(found.of(["the", "café", ". ."]), expected, atol=1e-3)
+    assert np.allclose(found.lookup(["the", "café", ". ."]), expected, atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_nothing_in_it(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").touch()
     with pytest.raises(FormatError, match="no vectors"):
         StaticVectors.load(tmp_path / "empty.txt")
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match="no file of word vectors"):
         StaticVectors.load(tmp_path / "missing.txt")
 
 
@@ -70,7 +70,7 @@ def test_glove_from_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     parquet.write_table(arrow.table({"index": ["the", "bank"]}), data / "glove_6B_index.parquet")
     np.save(data / "glove_6B_50d_emb.npy", np.array([[1, 2], [3, 4]], np.float32))
     monkeypatch.syspath_prepend(tmp_path)
-    assert StaticVectors.load("glove").of(["Bank"]).tolist() == [[3, 4]]
+    assert StaticVectors.load("glove").lookup(["Bank"]).tolist() == [[3, 4]]
 
 
 def test_without_glove_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ def make(tmp_path: Path, **changes: object) -> Trained:
         {},
         {"elmo": "none"},
         {"vectors": "none"},
-        {"place": "both", "layers": "projection"},
+        {"placement": "both", "layers": "projection"},
         {"layers": "last"},
         {"tune": True},
     ],
@@ -46,19 +46,29 @@ def make(tmp_path: Path, **changes: object) -> Trained:
 def test_it_answers_the_same_from_disk(tmp_path: Path, changes: dict[str, object]) -> None:
     trained = make(tmp_path, **changes)
     again = Trained.load(tmp_path / "out")
-    assert again.ask(TEXT) == trained.ask(TEXT)
+    assert again.predict(TEXT) == trained.predict(TEXT)
     assert again.settings == trained.settings and again.scores == trained.scores
-    for name, array in trained.state().items():
-        assert torch.equal(array, again.state()[name])
+    for name, array in trained.state_dict().items():
+        assert torch.equal(array, again.state_dict()[name])
     dev = tasks.read("ner", tmp_path / "dev.conll")
     assert again.evaluate(dev) == pytest.approx(trained.scores)
+
+
+def test_a_loaded_model_that_is_saved_again_keeps_its_metadata(tmp_path: Path) -> None:
+    trained = make(tmp_path, elmo="none")
+    again = Trained.load(tmp_path / "out")
+    assert again.metadata == trained.metadata and again.metadata["train"]["examples"] == 60
+    again.save(tmp_path / "copy")
+    assert json.loads((tmp_path / "copy/task.json").read_text()) == json.loads(
+        (tmp_path / "out/task.json").read_text()
+    )
 
 
 def test_answers_keep_their_order(tmp_path: Path) -> None:
     trained = make(tmp_path, elmo="none", epochs=3)
     examples = tasks.read("ner", tmp_path / "train.conll").items
-    together = trained.predict(examples)
-    assert together == [trained.predict([example])[0] for example in examples]
+    together = trained.predict_examples(examples)
+    assert together == [trained.predict_examples([example])[0] for example in examples]
 
 
 def test_the_bilm_is_known_by_its_checksum(tmp_path: Path) -> None:
@@ -73,7 +83,7 @@ def test_the_bilm_is_known_by_its_checksum(tmp_path: Path) -> None:
 
 def test_the_builtin_is_found(tmp_path: Path) -> None:
     make(tmp_path, elmo="builtin")
-    assert Trained.load(tmp_path / "out").ask(TEXT)["words"] == TEXT.split()
+    assert Trained.load(tmp_path / "out").predict(TEXT)["words"] == TEXT.split()
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "x.keys.npy", "x.vectors.npy"])
@@ -110,22 +120,22 @@ def test_settings_of_another_version(tmp_path: Path) -> None:
         Trained.load(tmp_path / "out")
     about["settings"]["color"] = "red"
     path.write_text(json.dumps(about))
-    with pytest.raises(ConfigError, match="another elmokit"):
+    with pytest.raises(ConfigError, match="another version of elmokit"):
         Trained.load(tmp_path / "out")
 
 
 def test_how_many_texts(tmp_path: Path) -> None:
     trained = make(tmp_path, elmo="none")
     with pytest.raises(InputError, match="2 texts given; ner takes 1: sentence"):
-        trained.ask("one", "two")
+        trained.predict("one", "two")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"task": "chess"}, "there is no task"),
+        ({"task": "chess"}, "unknown task"),
         ({"preset": "huge"}, "preset is 'huge'"),
-        ({"place": "top"}, "place is 'top'"),
+        ({"placement": "top"}, "placement is 'top'"),
         ({"layers": "first"}, "layers is 'first'"),
         ({"epochs": 0}, "epochs is 0"),
         ({"share": 0.0}, "share is 0.0"),

@@ -14,34 +14,34 @@ from elmokit.bilm.random import random_bilm  # noqa: E402
 from elmokit.elmo import Elmo  # noqa: E402
 from elmokit.errors import InputError  # noqa: E402
 from elmokit.nn import ElmoEmbedding  # noqa: E402
-from elmokit.tasks.layers import Layers  # noqa: E402
-from elmokit.tasks.word_embedding import Words, frequent  # noqa: E402
+from elmokit.tasks.layer_store import LayerStore  # noqa: E402
+from elmokit.tasks.word_embedding import WordEmbedding, frequent_words  # noqa: E402
 
 TEXTS = [("Ada", "saw", "Paris"), ("unknown",)]
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Layers:
-    return Layers(Elmo(random_bilm(small_config())), tmp_path)
+def source(tmp_path: Path) -> LayerStore:
+    return LayerStore(Elmo(random_bilm(small_config())), tmp_path)
 
 
 def test_the_baseline() -> None:
-    words = Words(toy.static())
+    words = WordEmbedding(toy.static())
     found = words(TEXTS)
     assert found.x_BTE.shape == (2, 3, 7) and (words.dim, words.output_dim) == (7, 0)
     assert found.mask_BT.tolist() == [[True] * 3, [True, False, False]]
     assert found.lengths_B.tolist() == [3, 1]
     assert (found.x_BTE[0] != 0).all() and (found.x_BTE[1] == 0).all()
     h = torch.ones(2, 3, 4)
-    assert found.output_BTD is None and found.beside(h) is h
-    assert words.penalty(1.0) == 0 and words.weights() == {}
+    assert found.output_BTD is None and found.append_elmo(h) is h
+    assert words.penalty(1.0) == 0 and words.layer_weights() == {}
 
 
 @pytest.mark.parametrize(
     ("place", "dims"), [("input", (19, 0)), ("output", (7, 12)), ("both", (19, 12))]
 )
-def test_places(source: Layers, place: str, dims: tuple[int, int]) -> None:
-    words = Words(toy.static(), source, place=place)
+def test_places(source: LayerStore, place: str, dims: tuple[int, int]) -> None:
+    words = WordEmbedding(toy.static(), source, placement=place)
     found = words(TEXTS)
     assert (
         (words.dim, words.output_dim)
@@ -51,36 +51,36 @@ def test_places(source: Layers, place: str, dims: tuple[int, int]) -> None:
             0 if found.output_BTD is None else found.output_BTD.shape[2],
         )
     )
-    assert found.beside(torch.ones(2, 3, 4)).shape[2] == 4 + words.output_dim
+    assert found.append_elmo(torch.ones(2, 3, 4)).shape[2] == 4 + words.output_dim
     expected = source.layers(TEXTS).mean(dim=0)
     if place != "output":
         assert torch.allclose(found.x_BTE[..., 7:], expected, atol=1e-6)
     if place != "input":
         assert torch.allclose(found.output_BTD, expected, atol=1e-6)
-    assert set(words.weights()) == ({"input", "output"} if place == "both" else {place})
+    assert set(words.layer_weights()) == ({"input", "output"} if place == "both" else {place})
 
 
-def test_every_place_learns_its_own_mix(source: Layers) -> None:
-    words = Words(toy.static(), source, place="both")
+def test_every_place_learns_its_own_mix(source: LayerStore) -> None:
+    words = WordEmbedding(toy.static(), source, placement="both")
     words(TEXTS).x_BTE.square().sum().backward()
     assert words.mixes["input"].scalars.grad.abs().sum() > 0
     assert words.mixes["output"].scalars.grad is None
 
 
-def test_only_the_last_layer(source: Layers) -> None:
-    words = Words(toy.static(), source, mixing="last")
+def test_only_the_last_layer(source: LayerStore) -> None:
+    words = WordEmbedding(toy.static(), source, mixing="last")
     assert torch.allclose(words(TEXTS).x_BTE[..., 7:], source.layers(TEXTS)[-1], atol=1e-6)
-    assert words.weights()["input"]["shares"] == [0, 0, 1]
+    assert words.layer_weights()["input"]["shares"] == [0, 0, 1]
 
 
-def test_a_projection_of_all_components(source: Layers) -> None:
-    words = Words(toy.static(), source, mixing="projection", place="both")
+def test_a_projection_of_all_components(source: LayerStore) -> None:
+    words = WordEmbedding(toy.static(), source, mixing="projection", placement="both")
     assert (words.dim, words.output_dim) == (7 + 256, 256)
     assert words(TEXTS).output_BTD.shape == (2, 3, 256)
 
 
-def test_the_penalty_is_of_all_mixes(source: Layers) -> None:
-    words = Words(toy.static(), source, place="both")
+def test_the_penalty_is_of_all_mixes(source: LayerStore) -> None:
+    words = WordEmbedding(toy.static(), source, placement="both")
     with torch.no_grad():
         for mix in words.mixes.values():
             mix.scalars.copy_(torch.tensor([1.0, 2.0, 0.0]))
@@ -88,7 +88,7 @@ def test_the_penalty_is_of_all_mixes(source: Layers) -> None:
 
 
 def test_learned_vectors() -> None:
-    words = Words(frequent([("The", "bank"), ("the", "bank", "once")]))
+    words = WordEmbedding(frequent_words([("The", "bank"), ("the", "bank", "once")]))
     found = words([("THE", "once", "never")]).x_BTE[0]
     assert not torch.equal(found[0], found[1]) and torch.equal(found[1], found[2])
     found.sum().backward()
@@ -97,13 +97,13 @@ def test_learned_vectors() -> None:
 
 def test_a_bilm_that_learns() -> None:
     layer = ElmoEmbedding(random_bilm(small_config()), mixes=[], trainable=True)
-    words = Words(toy.static(), layer)
+    words = WordEmbedding(toy.static(), layer)
     words(TEXTS).x_BTE.square().sum().backward()
     assert all(p.grad is not None for name, p in words.named_parameters() if "elmo" in name)
 
 
-def test_dropout_is_for_training(source: Layers) -> None:
-    words = Words(toy.static(), source, dropout=0.5, place="both").eval()
+def test_dropout_is_for_training(source: LayerStore) -> None:
+    words = WordEmbedding(toy.static(), source, dropout=0.5, placement="both").eval()
     still = words(TEXTS)
     words.train()
     moved = words(TEXTS)
@@ -115,11 +115,11 @@ def test_dropout_is_for_training(source: Layers) -> None:
 @pytest.mark.parametrize("texts", [[], [()], [("a",), ()]])
 def test_nothing_to_read(texts: list[tuple[str, ...]]) -> None:
     with pytest.raises(InputError, match="without words"):
-        Words(toy.static())(texts)
+        WordEmbedding(toy.static())(texts)
 
 
-def test_wrong_choices(source: Layers) -> None:
-    with pytest.raises(InputError, match="place is 'top'"):
-        Words(toy.static(), source, place="top")
-    with pytest.raises(InputError, match="layers is 'first'"):
-        Words(toy.static(), source, mixing="first")
+def test_wrong_choices(source: LayerStore) -> None:
+    with pytest.raises(InputError, match="placement is 'top'"):
+        WordEmbedding(toy.static(), source, placement="top")
+    with pytest.raises(InputError, match="mixing is 'first'"):
+        WordEmbedding(toy.static(), source, mixing="first")

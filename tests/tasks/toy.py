@@ -15,7 +15,7 @@ from elmokit import formats  # noqa: E402
 from elmokit.bilm.random import random_bilm  # noqa: E402
 from elmokit.tasks.settings import Settings  # noqa: E402
 from elmokit.tasks.static import StaticVectors  # noqa: E402
-from elmokit.tasks.word_embedding import Embedded, Words  # noqa: E402
+from elmokit.tasks.word_embedding import EmbeddedBatch, WordEmbedding  # noqa: E402
 
 NAMES = "Ada Alan Grace Barbara Donald Edsger".split()
 PLACES = "London Paris Vienna Delft".split()
@@ -48,7 +48,7 @@ def files(directory: Path) -> tuple[Path, Path]:
 def static() -> StaticVectors:
     words = [word.lower() for word in (*NAMES, *PLACES, *PLAIN)]
     vectors = np.random.default_rng(0).normal(size=(len(words), 7))
-    return StaticVectors.of_words(words, vectors, "toy")
+    return StaticVectors.from_words(words, vectors, "toy")
 
 
 def vectors_file(directory: Path) -> Path:
@@ -72,10 +72,10 @@ def settings(**changes: object) -> Settings:
     return Settings(**(given | changes))  # type: ignore[arg-type]
 
 
-def words_of(vocabulary: list[str], dropout: float = 0.0) -> Words:
+def embedding_of(vocabulary: list[str], dropout: float = 0.0) -> WordEmbedding:
     """Words with random vectors of 6 numbers."""
     vectors = np.random.default_rng(1).standard_normal((len(vocabulary), 6))
-    return Words(StaticVectors.of_words(vocabulary, vectors, "test"), dropout=dropout)
+    return WordEmbedding(StaticVectors.from_words(vocabulary, vectors, "test"), dropout=dropout)
 
 
 class WithOutput(torch.nn.Module):
@@ -85,9 +85,9 @@ class WithOutput(torch.nn.Module):
 
     def __init__(self, vocabulary: list[str]) -> None:
         super().__init__()
-        self.inner = words_of(vocabulary)
+        self.inner = embedding_of(vocabulary)
         self.scale = torch.nn.Parameter(torch.ones(()))
 
-    def forward(self, texts: list[tuple[str, ...]]) -> Embedded:
-        embedded: Embedded = self.inner(texts)
+    def forward(self, texts: list[tuple[str, ...]]) -> EmbeddedBatch:
+        embedded: EmbeddedBatch = self.inner(texts)
         return embedded._replace(output_BTD=self.scale * embedded.x_BTE[..., :4])

@@ -10,8 +10,8 @@ from tests.conftest import GOLDEN
 from elmokit.text.characters import (
     ALPHABET_MARKS,
     PADDING,
-    Bytes,
-    CodePoints,
+    ByteEncoder,
+    CodePointEncoder,
     encode_sentences,
     encode_words,
 )
@@ -87,7 +87,7 @@ words_of_the_alphabet = st.text(st.sampled_from("aéb天\u3000🙂<bos>x\ud800")
     st.integers(7, 20),
 )
 def test_code_points_are_the_plain_scheme(words: list[str], length: int) -> None:
-    ids, lengths = CodePoints(ALPHABET, length).encode(words)
+    ids, lengths = CodePointEncoder(ALPHABET, length).encode(words)
     assert ids.dtype == np.int16 and ids.shape == (len(words), length)
     assert ids.tolist() == [plain_code_points(word, length) for word in words]
     assert lengths.tolist() == [
@@ -96,10 +96,10 @@ def test_code_points_are_the_plain_scheme(words: list[str], length: int) -> None
 
 
 def test_both_schemes_say_what_a_sentence_needs() -> None:
-    for scheme in (Bytes(20), CodePoints(ALPHABET, 20)):
+    for scheme in (ByteEncoder(20), CodePointEncoder(ALPHABET, 20)):
         ids, lengths = scheme.encode(scheme.marks)
         assert lengths.tolist() == [3, 3]
         assert (ids[:, 3:] == scheme.padding).all() and (ids[:, :3] != scheme.padding).all()
         assert ids[0, 1] != ids[1, 1]
-    assert Bytes(20).encode(["<bos>"])[1].tolist() == [7], "there it is a word"
-    assert CodePoints(ALPHABET, 20).encode(["<S>"])[1].tolist() == [5]
+    assert ByteEncoder(20).encode(["<bos>"])[1].tolist() == [7], "there it is a word"
+    assert CodePointEncoder(ALPHABET, 20).encode(["<S>"])[1].tolist() == [5]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmokit.text.sentences import Span, split_sentences
+from elmokit.text.sentences import SentenceSpan, split_sentences
 
 # Sentences which, joined by spaces, are found again.
 TEXTS = [
@@ -82,7 +82,7 @@ def test_lines_and_edges(text: str, expected: list[str]) -> None:
 
 
 def test_places() -> None:
-    assert split_sentences(" One. Two ") == [Span("One.", 1, 5), Span("Two", 6, 9)]
+    assert split_sentences(" One. Two ") == [SentenceSpan("One.", 1, 5), SentenceSpan("Two", 6, 9)]
 
 
 _PIECES = st.sampled_from(

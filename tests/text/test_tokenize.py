@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmokit.text.tokenize import Token, _pattern, tokenize, words
+from elmokit.text.tokenize import Token, _pattern, split_words, tokenize
 
 # Raw text, and the same text with its words between spaces.
 CASES = [
@@ -86,12 +86,12 @@ TOKENIZED = [
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
 def test_words(text: str, expected: str) -> None:
-    assert words(text) == expected.split(" ")
+    assert split_words(text) == expected.split(" ")
 
 
 @pytest.mark.parametrize("text", [*(expected for _, expected in CASES), *TOKENIZED])
 def test_tokenized_text_stays_as_it_is(text: str) -> None:
-    assert words(text) == text.split(" ")
+    assert split_words(text) == text.split(" ")
 
 
 def test_places() -> None:
@@ -111,11 +111,11 @@ def test_nothing_to_see(text: str) -> None:
 
 
 def test_invisible_characters_separate_and_joiners_join() -> None:
-    assert words("\ufeffHello\u200bworld\x00 so\u00adft") == ["Hello", "world", "so\u00adft"]
+    assert split_words("\ufeffHello\u200bworld\x00 so\u00adft") == ["Hello", "world", "so\u00adft"]
 
 
 def test_lone_surrogates_are_tokens() -> None:
-    assert words("a\ud800b") == ["a", "\ud800", "b"]
+    assert split_words("a\ud800b") == ["a", "\ud800", "b"]
 
 
 # Text likely to hit the rules, beside plain random Unicode.
@@ -163,7 +163,7 @@ def test_a_megabyte_without_a_space() -> None:
 def test_real_text_is_a_fixed_point(shared: Path) -> None:
     with lzma.open(shared / "data" / "lm-en-valid.txt.xz", "rt", encoding="utf-8") as file:
         lines = file.read().splitlines()
-    changed = [line for line in lines if words(" ".join(once := words(line))) != once]
+    changed = [line for line in lines if split_words(" ".join(once := split_words(line))) != once]
     assert len(changed) <= len(lines) // 1000
 
 

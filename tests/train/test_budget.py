@@ -26,21 +26,18 @@ def test_spent(budget: Budget, spent: float) -> None:
     assert Budget(**budget.to_dict()) == budget
 
 
-def test_only_the_clock_is_not_exact() -> None:
-    assert not Budget(minutes=1).exact
-    assert Budget(tokens=1).exact
-    assert Budget(epochs=1).exact
-
-
-def test_in_words() -> None:
-    assert str(Budget(tokens=2_000_000)) == "2,000,000 tokens"
+def test_scaled() -> None:
+    assert Budget(minutes=10).scaled(0.3) == Budget(minutes=3)
+    assert Budget(epochs=1).scaled(0.25) == Budget(epochs=0.25)
+    assert Budget(tokens=100).scaled(0.3) == Budget(tokens=30)
+    assert Budget(tokens=1).scaled(0.3) == Budget(tokens=1)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "the budget is nothing"),
-        ({"minutes": 1, "epochs": 1}, "the budget is minutes, epochs"),
+        ({}, "the budget sets nothing"),
+        ({"minutes": 1, "epochs": 1}, "the budget sets minutes, epochs"),
         ({"tokens": 0}, "tokens is 0"),
         ({"minutes": -1.0}, "above 0"),
         ({"epochs": float("nan")}, "epochs is nan"),

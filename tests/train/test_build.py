@@ -12,15 +12,11 @@ import numpy as np
 import pytest
 
 import elmokit
-from elmokit.errors import ElmoError, FormatError, InputError
-from elmokit.text.files import Block
+from elmokit.errors import FormatError, InputError
 from elmokit.text.vocabulary import Vocabulary
-from elmokit.train import chunks, directory, heldout
-from elmokit.train.build import Options, build_corpus
-from elmokit.train.chunks import LONGEST_SENTENCE, Chunk, line_key, read_chunk, read_chunks
+from elmokit.train.build import CorpusOptions, build_corpus
+from elmokit.train.chunks import MAX_SENTENCE_WORDS, hash_line
 from elmokit.train.corpus import Corpus, Split
-from elmokit.train.heldout import HeldOut
-from elmokit.train.wordlist import WordCounts, by_frequency, make_list, make_vocabulary
 
 TEXT = """\
 Mr. Smith didn't go to the bank. He sat by the river!
@@ -53,12 +49,12 @@ def large(tmp_path: Path) -> Path:
 
 def build(texts: Path | list[Path], out: Path, **changes: object) -> Corpus:
     names = [str(path) for path in (texts if isinstance(texts, list) else [texts])]
-    fields = Options.__dataclass_fields__
+    fields = CorpusOptions.__dataclass_fields__
     options = {name: value for name, value in changes.items() if name in fields}
     others = {name: value for name, value in changes.items() if name not in fields}
     if "valid" not in others:
         options.setdefault("held_out", 0)
-    return build_corpus(names, out, Options(**options), **{"processes": 1} | others)
+    return build_corpus(names, out, CorpusOptions(**options), **{"processes": 1} | others)
 
 
 def sentences(corpus: Corpus, split: Split | None = None) -> list[str]:
@@ -105,7 +101,7 @@ def test_wrapped_text(tmp_path: Path) -> None:
         "And another one .",
         "Next",
     ]
-    about = build(path, tmp_path / "as-lines").about
+    about = build(path, tmp_path / "as-lines").metadata
     assert (about["lines"], about["broken_lines"]) == (4, 2)
 
 
@@ -118,29 +114,17 @@ def test_marks_that_are_typed_are_the_marks(tmp_path: Path) -> None:
     assert ids.tolist() == [3, 1, 2, 0, 4]
     assert list(corpus.words) == ["<S>", "</S>", "<UNK>", "a", "b"]
     assert corpus.counts.tolist() == [1, 1, 1, 2, 2]
-    assert corpus.about["train"]["unlisted"] == 0
+    assert corpus.metadata["train"]["unlisted"] == 0
 
 
 def test_long_sentences_are_cut(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    lengths = [LONGEST_SENTENCE, LONGEST_SENTENCE + 1, 2 * LONGEST_SENTENCE, 3]
+    lengths = [MAX_SENTENCE_WORDS, MAX_SENTENCE_WORDS + 1, 2 * MAX_SENTENCE_WORDS, 3]
     path.write_text("".join("a " * n + "\n" for n in lengths))
     corpus = build(path, tmp_path / "out", form="tokenized")
-    n = LONGEST_SENTENCE
+    n = MAX_SENTENCE_WORDS
     assert corpus.train.lengths.tolist() == [n, n, 1, n, n, 3]
-    assert corpus.about["cut_sentences"] == 2
-
-
-def test_chunks_come_back_from_their_file(tmp_path: Path) -> None:
-    chunk = read_chunk([Block("x", 1, "the naïve the\n\nof日本".encode())], "tokenized")
-    chunk.save(tmp_path / "chunk")
-    other = Chunk.load(tmp_path / "chunk")
-    assert (other.words, other.cut, other.lines) == (["the", "naïve", "of日本"], 0, 2)
-    assert (other.ids_N.tolist(), other.lengths_S.tolist()) == ([0, 1, 0, 2], [3, 1])
-    assert other.counts(np.array([True, False])).tolist() == [2, 1, 0]
-    assert other.select(np.array([False, True])).ids_N.tolist() == [2]
-    read_chunk([], "running").save(tmp_path / "chunk")
-    assert Chunk.load(tmp_path / "chunk").words == []
+    assert corpus.metadata["cut_sentences"] == 2
 
 
 # -- the vocabulary and the list of words ----------------------------------------------------------
@@ -161,7 +145,10 @@ def test_vocabulary_by_size_and_minimum_count(tmp_path: Path) -> None:
     assert vocabulary(min_count=2) == ["a", "b", "c"]
     assert vocabulary(min_count=2, size=5) == ["a", "b"]
     assert vocabulary(min_count=4, size=5) == ["a"]
-    with pytest.raises(InputError, match="5 times; of 5 words the most frequent occurs 4 times"):
+    with pytest.raises(
+        InputError,
+        match="of 5 words the most frequent occurs 4 times; expected at least one word of 5",
+    ):
         vocabulary(min_count=5)
 
 
@@ -184,16 +171,16 @@ def test_a_vocabulary_that_exists(text: Path, tmp_path: Path, as_file: bool) -> 
     corpus = build(text, tmp_path / "out", vocabulary=given)
     assert list(corpus.vocabulary) == corpus.words[:7] == words
     assert (corpus.path / "vocab.txt").read_text() == "\n".join(words) + "\n"
-    assert corpus.marks == (2, 0, 3)
+    assert corpus.special_ids == (2, 0, 3)
     assert sentences(corpus)[0] == "Mr. Smith did n't go to the bank ."
     assert corpus.counts[:7].tolist() == [0, 2, 0, 0, 0, 2, 0]
-    assert corpus.about["train"]["oov_rate"] == 1 - 4 / corpus.train.tokens
+    assert corpus.metadata["train"]["oov_rate"] == 1 - 4 / corpus.train.tokens
 
 
 def test_a_vocabulary_without_marks(text: Path, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="lacks </S>, <UNK>; expected"):
         build(text, tmp_path / "out", vocabulary=Vocabulary(["<S>", "the"]))
-    with pytest.raises(InputError, match="taken as it is"):
+    with pytest.raises(InputError, match="size and min_count have no effect"):
         build(text, tmp_path / "out", vocabulary=Vocabulary(["<S>"]), size=7)
 
 
@@ -202,9 +189,9 @@ def test_out_of_vocabulary_rates(text: Path, tmp_path: Path) -> None:
     valid.write_text("the river the sea")
     corpus = build(text, tmp_path / "out", valid=[str(valid)], form="tokenized", size=4)
     assert list(corpus.vocabulary)[3:] == ["The"]
-    assert corpus.about["train"]["oov_rate"] == 1 - 2 / corpus.train.tokens
+    assert corpus.metadata["train"]["oov_rate"] == 1 - 2 / corpus.train.tokens
     assert corpus.valid is not None
-    assert corpus.about["valid"]["oov_rate"] == 1
+    assert corpus.metadata["valid"]["oov_rate"] == 1
     assert sentences(corpus, corpus.valid) == ["the river the sea"]
     assert corpus.counts[list(corpus.words).index("sea")] == 0, "counts are of train alone"
     assert corpus.counts.sum() == corpus.train.tokens
@@ -221,38 +208,8 @@ def test_rare_words_beyond_the_limit_are_unknown(tmp_path: Path) -> None:
     assert list(corpus.words)[3:] == ["a", "b", "c", "f", "z"]
     assert sentences(corpus) == ["a a a b b c c <UNK> <UNK> f <UNK>"]
     assert corpus.counts.tolist() == [0, 0, 3, 3, 2, 2, 1, 0]
-    assert corpus.about["train"]["unlisted"] == 2
-    assert corpus.about["valid"]["unlisted"] == 0
-
-
-def test_counting_forgets_the_rarest() -> None:
-    counts = WordCounts(3)
-    counts.add(list("abcdef"), np.array([5, 4, 3, 2, 1, 1]))
-    assert len(counts) == 6, "twice the limit is kept"
-    counts.add(["g"], np.array([1]))
-    assert counts == {"a": 5, "b": 4, "c": 3}
-    counts.add(["g", "a", "h"], np.array([2, 1, 0]))
-    assert counts == {"a": 6, "b": 4, "c": 3, "g": 2}
-    counts.subtract(["a", "b", "x"], np.array([1, 4, 1]))
-    assert counts == {"a": 5, "c": 3, "g": 2}
-
-
-def test_counting_treats_ties_alike() -> None:
-    counts = WordCounts(2)
-    counts.add(list("abcde"), np.array([2, 1, 1, 1, 1]))
-    assert counts == {"a": 2}
-
-
-def test_order_of_words() -> None:
-    counts = {"b": 2, "é": 1, "a": 2, "Z": 1, "<UNK>": 9, "c": 7}
-    ordered = by_frequency(counts)
-    assert ordered == ["c", "a", "b", "Z", "é"]
-    vocabulary = make_vocabulary(ordered, counts, 5, None)
-    assert list(vocabulary) == ["<S>", "</S>", "<UNK>", "c", "a"]
-    assert make_list(vocabulary, ordered, ["q", "é", "<S>"], 100)[5:] == ["b", "Z", "é", "q"]
-    assert make_list(vocabulary, ordered, ["q", "é"], 8)[5:] == ["b", "é", "q"]
-    assert make_list(vocabulary, ordered, ["q", "é"], 6)[5:] == ["é"]
-    assert make_list(vocabulary, ordered, [], 2) == list(vocabulary)
+    assert corpus.metadata["train"]["unlisted"] == 2
+    assert corpus.metadata["valid"]["unlisted"] == 0
 
 
 # -- held-out lines --------------------------------------------------------------------------------
@@ -291,33 +248,8 @@ def test_equal_lines_are_on_one_side(tmp_path: Path) -> None:
     assert not held_out & Counter(sentences(corpus))
 
 
-def test_no_more_than_enough_is_held_out() -> None:
-    rng = np.random.default_rng(0)
-    keys = rng.integers(0, 2**63, 1000, np.uint64) * np.uint64(2)
-    lengths = rng.integers(1, 30, 1000).astype(np.int32)
-
-    def chosen(fraction: float, enough: int, order: np.ndarray) -> set[int]:
-        held_out = HeldOut(fraction, enough)
-        for number, part in enumerate(np.split(order, 10)):
-            held_out.add(number, keys[part], lengths[part])
-        words = held_out.settle()
-        mask = held_out.chosen(keys)
-        assert words == lengths[mask].sum()
-        parts = np.split(order, 10)
-        assert held_out.chunks() == [i for i in range(10) if mask[parts[i]].any()]
-        return set(np.flatnonzero(mask).tolist())
-
-    few = chosen(0.5, 300, np.arange(1000))
-    assert 250 <= sum(lengths[list(few)]) <= 300
-    assert few == chosen(0.5, 300, rng.permutation(1000))
-    many = chosen(0.5, 10**9, np.arange(1000))
-    assert few < many
-    assert 450 < len(many) < 550
-    assert not chosen(0.0, 300, np.arange(1000))
-
-
 def test_text_is_never_held_out_as_a_whole(tmp_path: Path) -> None:
-    line = next(line for i in range(99) if line_key(line := f"line {i}") < 2**63)
+    line = next(line for i in range(99) if hash_line(line := f"line {i}") < 2**63)
     path = tmp_path / "x"
     path.write_text(f"{line}\n" * 3)
     corpus = build(path, tmp_path / "one", held_out=50)
@@ -325,22 +257,6 @@ def test_text_is_never_held_out_as_a_whole(tmp_path: Path) -> None:
     assert corpus.counts.sum() == 6
     path.write_text(f"{line}\n" * 3 + "".join(f"other {i}\n" for i in range(20)))
     assert held_out_of(build(path, tmp_path / "more", held_out=50))[line] == 3
-
-
-def test_candidates_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = np.random.default_rng(0).integers(0, 2**63, 500, np.uint64)
-
-    def chosen() -> list[bool]:
-        held_out = HeldOut(0.5, enough=20)
-        for number, part in enumerate(np.split(keys, 50)):
-            held_out.add(number, part, np.ones(10, np.int32))
-            assert len(held_out._words) <= heldout._MANY
-        assert held_out.settle() == 20
-        return held_out.chosen(keys).tolist()
-
-    expected = chosen()
-    monkeypatch.setattr(heldout, "_MANY", 25)
-    assert chosen() == expected
 
 
 def test_given_held_out_text_is_not_trained_on(large: Path, tmp_path: Path) -> None:
@@ -351,7 +267,7 @@ def test_given_held_out_text_is_not_trained_on(large: Path, tmp_path: Path) -> N
     assert sentences(corpus, corpus.valid) == ["Held out ."]
     assert "Held out ." not in sentences(corpus)
     assert corpus.train.sentences == 4000
-    assert [source["split"] for source in corpus.about["sources"]] == ["train", "valid"]
+    assert [source["split"] for source in corpus.metadata["sources"]] == ["train", "valid"]
     with pytest.raises(InputError, match="no text to train on"):
         build(valid, tmp_path / "other", valid=[str(valid)])
 
@@ -391,14 +307,14 @@ def test_many_small_files_share_chunks(tmp_path: Path) -> None:
         (folder / f"{i:02}").write_text(f"text {i}")
     (folder / "empty").touch()
     made: list[int] = []
-    corpus = build(folder, tmp_path / "out", report=lambda *told: made.append(told[0]))
+    corpus = build(folder, tmp_path / "out", on_chunk=lambda *told: made.append(told[0]))
     assert sentences(corpus) == [f"text {i}" for i in range(30)]
     assert len(made) == 1
-    assert len(corpus.about["sources"]) == 31
+    assert len(corpus.metadata["sources"]) == 31
 
 
 def test_the_manifest_says_where_it_comes_from(text: Path, tmp_path: Path) -> None:
-    about = build(text, tmp_path / "out", size=9).about
+    about = build(text, tmp_path / "out", size=9).metadata
     assert about["sources"] == [
         {
             "name": str(text),
@@ -417,7 +333,7 @@ def test_the_manifest_says_where_it_comes_from(text: Path, tmp_path: Path) -> No
 def test_progress_is_told_in_bytes_and_words(large: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int | None, int]] = []
     corpus = build(
-        large, tmp_path / "out", chunk_bytes=9000, report=lambda *args: told.append(args)
+        large, tmp_path / "out", chunk_bytes=9000, on_chunk=lambda *args: told.append(args)
     )
     size = large.stat().st_size
     assert [total for _, total, _ in told] == [size] * len(told)
@@ -439,41 +355,6 @@ def test_empty_text_is_refused(text: Path, tmp_path: Path) -> None:
             build(text, tmp_path / "out", valid=[str(path)])
 
 
-def test_an_existing_directory_is_refused(text: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    out.mkdir()
-    first = build(text, out)  # an empty one is not
-    with pytest.raises(InputError, match=r"out exists; .*--force"):
-        build(text, out, size=8)
-    assert Corpus.open(out).fingerprint == first.fingerprint
-    assert build(text, out, size=8, force=True).fingerprint != first.fingerprint
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "thesis.tex").touch()
-    with pytest.raises(InputError, match="no corpus: it is not replaced"):
-        build(text, mine, force=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "out", "text.txt"]
-
-
-def test_a_failed_exchange_leaves_the_old_one(
-    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "out"
-    first = build(text, out)
-    rename = Path.rename
-
-    def fails(self: Path, target: Path) -> Path:
-        if self.name.endswith(".partial"):
-            raise OSError("no")
-        return rename(self, target)
-
-    monkeypatch.setattr(directory.Path, "rename", fails)
-    with pytest.raises(OSError, match="no"):
-        build(text, out, size=8, force=True)
-    assert Corpus.open(out).fingerprint == first.fingerprint
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "text.txt"]
-
-
 def test_the_corpus_is_not_read_as_text(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one text")
     for _ in range(2):
@@ -487,7 +368,7 @@ def test_interrupted_it_leaves_nothing(large: Path, tmp_path: Path, processes: i
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build(large, tmp_path / "out", report=interrupt, chunk_bytes=9000, processes=processes)
+        build(large, tmp_path / "out", on_chunk=interrupt, chunk_bytes=9000, processes=processes)
     assert [path.name for path in tmp_path.iterdir()] == ["large.txt"]
 
 
@@ -496,22 +377,6 @@ def test_an_error_in_a_worker_names_file_and_line(large: Path, tmp_path: Path) -
     with pytest.raises(InputError, match=r"large\.txt, line 2001 is not UTF-8"):
         build(large, tmp_path / "out", chunk_bytes=9000, processes=2)
     assert [path.name for path in tmp_path.iterdir()] == ["large.txt"]
-
-
-def test_a_worker_that_dies(tmp_path: Path) -> None:
-    # A task that a worker cannot even unpack kills nothing; one whose unpacking exits does.
-    with pytest.raises(ElmoError, match=r"worker process ended .* --processes 1"):
-        list(read_chunks([(_Deadly(tmp_path), [])], "running", 2))
-
-
-class _Deadly:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[object, ...]:
-        import os
-
-        return os._exit, (9,)
 
 
 @pytest.mark.parametrize(
@@ -526,20 +391,4 @@ class _Deadly:
 )
 def test_options_that_cannot_be(options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Options(**options)  # type: ignore[arg-type]
-
-
-def test_tasks_are_not_taken_far_ahead(tmp_path: Path) -> None:
-    taken = 0
-
-    def tasks():
-        nonlocal taken
-        for i in range(50):
-            taken = i
-            yield tmp_path / str(i), [Block("x", 1, b"a b c\n")]
-
-    paths = chunks.read_chunks(tasks(), "tokenized", 2)
-    assert next(paths) == tmp_path / "0"
-    assert taken < 8
-    paths.close()
-    assert taken < 8
+        CorpusOptions(**options)  # type: ignore[arg-type]

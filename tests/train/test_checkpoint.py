@@ -18,7 +18,7 @@ ARRAYS = {"a": torch.arange(6.0).view(2, 3).t(), "b": torch.tensor([1.5])}
 
 def test_there_and_back(tmp_path: Path) -> None:
     checkpoint.save(tmp_path / "new", 12, ARRAYS, {"step": 12})
-    path = checkpoint.newest(tmp_path / "new")
+    path = checkpoint.find_newest(tmp_path / "new")
     assert path == tmp_path / "new" / "step-00000012"
     arrays, facts = checkpoint.load(path)
     assert facts == {"step": 12}
@@ -34,10 +34,10 @@ def test_old_ones_are_forgotten(tmp_path: Path) -> None:
 
 
 def test_newest_knows_its_own(tmp_path: Path) -> None:
-    assert checkpoint.newest(tmp_path / "none") is None
+    assert checkpoint.find_newest(tmp_path / "none") is None
     for name in (".step-00000009", "step-9x", "other"):
         (tmp_path / name).mkdir()
-    assert checkpoint.newest(tmp_path) is None
+    assert checkpoint.find_newest(tmp_path) is None
 
 
 def test_interrupted_at_any_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ def test_interrupted_at_any_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             patch.setattr(os, name, dies)
             with pytest.raises(Died):
                 checkpoint.save(tmp_path, 2, ARRAYS, {"step": 2})
-        path = checkpoint.newest(tmp_path)
+        path = checkpoint.find_newest(tmp_path)
         assert path is not None
         assert checkpoint.load(path)[1] == {"step": 1}
     checkpoint.save(tmp_path, 2, ARRAYS, {"step": 2})

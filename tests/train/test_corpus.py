@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from elmokit.errors import FormatError
-from elmokit.train.build import Options, build_corpus
-from elmokit.train.corpus import Corpus, Words
+from elmokit.train.build import CorpusOptions, build_corpus
+from elmokit.train.corpus import Corpus, WordList
 
 SENTENCES = [f"word{i % 7} of sentence number {i} " + "more " * (i % 5) for i in range(300)]
 
@@ -25,7 +25,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(text: Path, out: Path, **changes: object) -> Corpus:
-    options = Options(form="tokenized", held_out=0, size=12)
+    options = CorpusOptions(form="tokenized", held_out=0, size=12)
     return build_corpus([str(text)], out, options, processes=1, chunk_bytes=900, **changes)
 
 
@@ -54,7 +54,7 @@ def test_gather_nothing_and_too_much(corpus: Corpus) -> None:
     ids, lengths = corpus.train.gather([])
     assert ids.shape == lengths.shape == (0,)
     for bad in ([300], [-1], [0, 5, 400]):
-        with pytest.raises(IndexError, match="of 300"):
+        with pytest.raises(IndexError, match="has 300"):
             corpus.train.gather(bad)
 
 
@@ -66,11 +66,11 @@ def test_words_and_counts(corpus: Corpus) -> None:
     assert corpus.counts.tolist() == [words.count(word) for word in corpus.words]
     rest = [(-words.count(word), word) for word in corpus.words[12:]]
     assert rest == sorted(rest)
-    assert corpus.marks == (0, 1, 2)
+    assert corpus.special_ids == (0, 1, 2)
 
 
 def test_shards_are_files_that_numpy_reads(corpus: Corpus) -> None:
-    shards = corpus.about["train"]["shards"]
+    shards = corpus.metadata["train"]["shards"]
     ids = [np.load(corpus.path / f"train-{i:05d}.npy", mmap_mode="r") for i in range(len(shards))]
     assert sum(map(len, ids)) == corpus.train.tokens
     assert all(len(array) <= 400 for array in ids) == (len(ids) > 1)
@@ -82,7 +82,7 @@ def test_shards_are_files_that_numpy_reads(corpus: Corpus) -> None:
 def test_shards_do_not_change_the_text(text: Path, tmp_path: Path) -> None:
     whole = build(text, tmp_path / "a")
     parts = build(text, tmp_path / "b", shard_tokens=400)
-    assert len(parts.about["train"]["shards"]) > 2
+    assert len(parts.metadata["train"]["shards"]) > 2
     for one, other in zip(*(c.train.gather(range(300)) for c in (whole, parts)), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -91,7 +91,7 @@ def test_words_behave_like_a_list(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     expected = ["<S>", "naïve", "", "日本", "a b", *map(str, range(70_000))]
     path.write_text("".join(f"{word}\n" for word in expected), encoding="utf-8")
-    words = Words(path)
+    words = WordList(path)
     assert len(words) == len(expected)
     assert list(words) == expected
     for cut in (slice(0, 4), slice(2, 2), slice(3, 1), slice(-2, None), slice(0, 9, 2)):
@@ -101,10 +101,10 @@ def test_words_behave_like_a_list(tmp_path: Path) -> None:
     with pytest.raises(IndexError):
         words[len(expected)]
     path.write_bytes(b"")
-    assert list(Words(path)) == []
+    assert list(WordList(path)) == []
     path.write_bytes(b"no end")
-    with pytest.raises(FormatError, match="last line has no end"):
-        Words(path)
+    with pytest.raises(FormatError, match="last line is incomplete"):
+        WordList(path)
 
 
 # -- what cannot be opened -------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def test_no_corpus(tmp_path: Path) -> None:
         Corpus.open(tmp_path)
     file = tmp_path / "file"
     file.write_text("text")
-    with pytest.raises(FormatError, match="is no directory"):
+    with pytest.raises(FormatError, match="is not a directory"):
         Corpus.open(file)
 
 
@@ -131,7 +131,7 @@ def change(corpus: Corpus, **values: object) -> None:
 
 def test_a_newer_version(corpus: Corpus) -> None:
     change(corpus, version=2)
-    with pytest.raises(FormatError, match=r"version 2, .* reads up to 1: pip install -U"):
+    with pytest.raises(FormatError, match=r"version 2; .* reads up to version 1: pip install -U"):
         Corpus.open(corpus.path)
 
 
@@ -153,7 +153,7 @@ def test_a_file_that_is_missing_or_cut(corpus: Corpus, name: str) -> None:
     path = corpus.path / name
     data = path.read_bytes()
     path.write_bytes(data[:-1])
-    with pytest.raises(FormatError, match=rf"{name} has .* bytes, corpus.json says"):
+    with pytest.raises(FormatError, match=rf"{name} has .* bytes, but corpus.json says"):
         Corpus.open(corpus.path)
     path.unlink()
     with pytest.raises(FormatError, match=f"lacks {name}"):
@@ -166,11 +166,11 @@ def test_arrays_that_do_not_fit(corpus: Corpus) -> None:
     lengths[0] += 1
     np.save(path, lengths)
     change(corpus, files=lambda files: files | {path.name: {"bytes": path.stat().st_size}})
-    with pytest.raises(FormatError, match="do not make up its words"):
+    with pytest.raises(FormatError, match="do not add up to its words"):
         Corpus.open(corpus.path)
     np.save(path, lengths.astype(np.int64)[: len(lengths) // 2])
     change(corpus, files=lambda files: files | {path.name: {"bytes": path.stat().st_size}})
-    with pytest.raises(FormatError, match="is int64 of 1 dimensions; expected"):
+    with pytest.raises(FormatError, match="1 dimensions of int64; expected 1 of int32"):
         Corpus.open(corpus.path)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elmokit.figures.canvas import WIDTH
-from elmokit.train.curve import MOST_POINTS, draw_curve
+from elmokit.train.curve import MAX_POINTS, draw_curve
 
 NAME = "{http://www.w3.org/2000/svg}"
 
@@ -99,7 +99,7 @@ def test_little_to_draw(lines: list[dict[str, Any]], expected: str, tmp_path: Pa
 def test_many_points_are_averaged(tmp_path: Path) -> None:
     lines = [{"tokens": i, "loss": float(i % 2)} for i in range(1, 5001)]
     found = places(drawn(lines, tmp_path / "curve.svg"), "line2")
-    assert 100 < len(found) <= MOST_POINTS
+    assert 100 < len(found) <= MAX_POINTS
     assert len({y for _, y in found[:-1]}) <= 2, "nearly the mean everywhere"
 
 

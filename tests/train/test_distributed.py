@@ -17,10 +17,10 @@ from safetensors.numpy import load_file  # noqa: E402
 from tests.train.toy import SENTENCES, STREAM, TINY, in_processes, toy_corpus  # noqa: E402
 
 from elmokit.train.budget import Budget  # noqa: E402
-from elmokit.train.distributed import Alone, join, local_device, processes  # noqa: E402
+from elmokit.train.distributed import SingleProcess, join_process_group, local_device, world_size  # noqa: E402
 from elmokit.train.pretraining import pretrain, resume  # noqa: E402
 from elmokit.train.recipe import Recipe  # noqa: E402
-from elmokit.train.run import Run  # noqa: E402
+from elmokit.train.run import TrainingRun  # noqa: E402
 
 needs_gloo = pytest.mark.skipif(
     not torch.distributed.is_available(), reason="this PyTorch has no torch.distributed"
@@ -38,14 +38,14 @@ def learn_together(
     """As torchrun would have it. A signal to the second process stops both; then they go on."""
     os.environ |= {"RANK": f"{rank}", "LOCAL_RANK": f"{rank}", "WORLD_SIZE": "2"}
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": f"{ports[0]}"}
-    plain_after = Run._after
+    plain_after = TrainingRun._after_step
 
-    def after(self: Run, step: Any) -> None:
+    def after(self: TrainingRun, step: Any) -> None:
         plain_after(self, step)
         if rank == 1 and self._loop.progress.step == 3:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    Run._after = after  # type: ignore[method-assign]
+    TrainingRun._after_step = after  # type: ignore[method-assign]
     try:
         pretrain(corpus, out, **how)
     except KeyboardInterrupt:
@@ -95,13 +95,13 @@ def test_processes_that_disagree(corpus: Path, tmp_path: Path) -> None:
 
 def test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    group = join(torch.device("cpu"))
-    assert isinstance(group, Alone)
+    group = join_process_group(torch.device("cpu"))
+    assert isinstance(group, SingleProcess)
     tensor = torch.arange(3.0)
-    group.add_up(tensor)
+    group.sum_(tensor)
     assert tensor.tolist() == [0, 1, 2]
     assert group.gather(tensor) == [tensor]
-    assert group.agree(0.5) == 0.5
+    assert group.broadcast(0.5) == 0.5
     assert group.any(True)
     assert not group.any(False)
 
@@ -109,6 +109,6 @@ def test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_torchrun_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "4")
     monkeypatch.setenv("LOCAL_RANK", "3")
-    assert processes() == 4
+    assert world_size() == 4
     assert local_device("cuda") == torch.device("cuda", 3)
     assert local_device("cpu") == torch.device("cpu")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,19 +25,24 @@ from elmokit.lm import perplexity  # noqa: E402
 from elmokit.lm.softmax import Softmax  # noqa: E402
 from elmokit.text.vocabulary import Vocabulary  # noqa: E402
 from elmokit.train.budget import Budget  # noqa: E402
-from elmokit.train.build import Options, build_corpus  # noqa: E402
+from elmokit.train.build import CorpusOptions, build_corpus  # noqa: E402
 from elmokit.train.corpus import Corpus  # noqa: E402
-from elmokit.train.domain import Domain, make_corpus, sentences_in  # noqa: E402
-from elmokit.train.extend import extended_softmax, with_more_words  # noqa: E402
-from elmokit.train.finetuning import ADAPT, Adapted, finetune, part_of, resume  # noqa: E402
+from elmokit.train.finetuning import (  # noqa: E402
+    FINETUNE_RECIPE,
+    FinetuneResult,
+    finetune,
+    resume_finetune,
+)
 from elmokit.train.metrics import read_metrics  # noqa: E402
-from elmokit.train.run import Report  # noqa: E402
+from elmokit.train.run import TrainingReport  # noqa: E402
+from elmokit.train.text_source import TextSource, build_source_corpus  # noqa: E402
+from elmokit.train.vocabulary_extension import extend_softmax, extend_vocabulary  # noqa: E402
 
 WORDS = "the a cell binds protein gene and . of".split()
 VOCABULARY = Vocabulary(["<S>", "</S>", "<UNK>", *WORDS, "never", "seen"])
 NEW = ["kinase", "p53"]
 """Frequent words of the domain that the model's vocabulary lacks."""
-RECIPE = ADAPT.replace(batch=90, rate=0.03, dropout=0.0, shards=2)
+RECIPE = FINETUNE_RECIPE.replace(batch=90, rate=0.03, dropout=0.0, shards=2)
 
 
 def domain_text(lines: int, seed: int = 0) -> str:
@@ -81,14 +85,14 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def corpus(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with the model's vocabulary, made by hand."""
     place = tmp_path_factory.mktemp("corpus") / "corpus"
-    options = Options(form="tokenized", held_out=10)
+    options = CorpusOptions(form="tokenized", held_out=10)
     return build_corpus([str(text)], place, options, vocabulary=VOCABULARY, processes=1).path
 
 
-def adapt(model: BiLM | Path | str, corpus: Path, out: Path, /, **changes: Any) -> Adapted:
+def adapt(model: BiLM | Path | str, corpus: Path, out: Path, /, **changes: Any) -> FinetuneResult:
     how: dict[str, Any] = {"budget": Budget(tokens=2500), "recipe": RECIPE, "evaluations": 3}
     how |= changes
-    return finetune(model, Domain([str(corpus)]), out, **how)
+    return finetune(model, TextSource([str(corpus)]), out, **how)
 
 
 def weights_file(out: Path) -> bytes:
@@ -108,7 +112,7 @@ def test_the_domain_becomes_more_likely(text: Path, tmp_path: Path) -> None:
         config=replace(speaking().config, extra={"n_train_tokens": 7}),
     )
     out = tmp_path / "out"
-    domain = Domain([str(text)], "tokenized")
+    domain = TextSource([str(text)], "tokenized")
     found = finetune(
         model, domain, out, budget=Budget(tokens=2500), recipe=RECIPE, general=[str(general)]
     )
@@ -137,7 +141,7 @@ def test_the_domain_becomes_more_likely(text: Path, tmp_path: Path) -> None:
     assert not (out / "training" / "corpus").exists(), "the corpus is gone when it is done"
     assert (out / "training" / "metrics.jsonl").exists()
     with pytest.raises(InputError, match="has ended"):
-        resume(model, domain, out)
+        resume_finetune(model, domain, out)
 
 
 def test_without_general_text(corpus: Path, tmp_path: Path) -> None:
@@ -181,12 +185,12 @@ def test_half_precision_learns_in_single(corpus: Path, tmp_path: Path) -> None:
 
 def test_new_words_are_parts_of_unknown(corpus: Path) -> None:
     model = speaking()
-    wider = with_more_words(Corpus.open(corpus), 2)
+    wider = extend_vocabulary(Corpus.open(corpus), 2)
     assert [*wider.vocabulary] == [*VOCABULARY, *wider.words[len(VOCABULARY) :][:2]]
     assert set(wider.vocabulary) - set(VOCABULARY) == set(NEW)
     more = replace(
         model,
-        weights={**model.weights, **extended_softmax(model.weights, wider)},
+        weights={**model.weights, **extend_softmax(model.weights, wider)},
         vocabulary=wider.vocabulary,
     )
     old, x_NP = len(VOCABULARY), np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32)
@@ -239,7 +243,7 @@ def test_without_softmax(text: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     found = finetune(
         GOLDEN / "models" / "plain",
-        Domain([str(text)], "tokenized"),
+        TextSource([str(text)], "tokenized"),
         out,
         budget=Budget(tokens=4000),
         recipe=RECIPE,
@@ -263,14 +267,13 @@ def test_without_softmax(text: Path, tmp_path: Path) -> None:
         for place in (out / "training" / "softmax", out)
     ]
     assert tokens == [1200, 4000]
-    assert part_of(Budget(minutes=10), 0.25) == Budget(minutes=2.5)
 
 
 def test_vocabulary_of_a_model_without_softmax(corpus: Path, text: Path, tmp_path: Path) -> None:
     silent = random_bilm(small_config(cells=16, width=8))
     # Its own list of words, if it has one; else that of the corpus; or one that is given.
     own = Vocabulary([*VOCABULARY, "mine"])
-    domain = Domain([str(text)], "tokenized")
+    domain = TextSource([str(text)], "tokenized")
     how: dict[str, Any] = {"budget": Budget(tokens=300), "recipe": RECIPE}
     for i, (found, expected) in enumerate(
         (
@@ -327,11 +330,11 @@ def test_the_best_on_the_way(corpus: Path, tmp_path: Path) -> None:
 
 
 def stop_after(step: int) -> Any:
-    def watch(report: Report) -> None:
+    def on_step(report: TrainingReport) -> None:
         if report.progress.step == step:
             raise KeyboardInterrupt
 
-    return watch
+    return on_step
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["with softmax", "without"])
@@ -339,75 +342,47 @@ def stop_after(step: int) -> Any:
 def test_resume(silent: bool, step: int, text: Path, tmp_path: Path) -> None:
     """Interrupted, it keeps the best so far; resumed, it ends like one that never stopped."""
     model = random_bilm(small_config(cells=16, width=8)) if silent else speaking()
-    domain = Domain([str(text)], "tokenized")
+    domain = TextSource([str(text)], "tokenized")
     how: dict[str, Any] = {"budget": Budget(tokens=1800), "recipe": RECIPE.replace(dropout=0.2)}
     if not silent:
         how["extend"] = 2
     whole = finetune(model, domain, tmp_path / "whole", **how)
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        finetune(model, domain, out, **how, watch=stop_after(step))
+        finetune(model, domain, out, **how, on_step=stop_after(step))
     partial = out / "training" / "softmax" if silent and step == 3 else out
     kept = Elmo.load(partial)
     assert kept.bilm.fingerprint != whole.elmo.bilm.fingerprint
     assert (out / "training" / "corpus").exists()
     with pytest.raises(InputError, match="resume it"):
         finetune(model, domain, out, **how)
-    text_is_not_read_again = Domain(["no such file"], "tokenized")
-    resumed = resume(model, text_is_not_read_again, out)
+    text_is_not_read_again = TextSource(["no such file"], "tokenized")
+    resumed = resume_finetune(model, text_is_not_read_again, out)
     assert weights_file(out) == weights_file(tmp_path / "whole")
     assert resumed.to_dict() == whole.to_dict()
     assert not (out / "training" / "corpus").exists()
 
 
 def test_resume_refuses_another_beginning(corpus: Path, text: Path, tmp_path: Path) -> None:
-    out, domain = tmp_path / "out", Domain([str(corpus)])
+    out, domain = tmp_path / "out", TextSource([str(corpus)])
     with pytest.raises(InputError, match="no fine-tuning to resume"):
-        resume(speaking(), domain, out)
+        resume_finetune(speaking(), domain, out)
     with pytest.raises(KeyboardInterrupt):
-        adapt(speaking(), corpus, out, watch=stop_after(2))
+        adapt(speaking(), corpus, out, on_step=stop_after(2))
     other = speaking()
     other = replace(other, weights={**other.weights, **softmax(len(VOCABULARY), 8, seed=9)})
     with pytest.raises(TrainingError, match="another model"):
-        resume(other, domain, out)
+        resume_finetune(other, domain, out)
     with pytest.raises(TrainingError, match="give that corpus"):
-        resume(speaking(), Domain([str(text)]), out)
+        resume_finetune(speaking(), TextSource([str(text)]), out)
     again = build_corpus(
-        [str(text)], tmp_path / "c", Options("tokenized", held_out=30), vocabulary=VOCABULARY
+        [str(text)], tmp_path / "c", CorpusOptions("tokenized", held_out=30), vocabulary=VOCABULARY
     )
     with pytest.raises(TrainingError, match="another corpus"):
-        resume(speaking(), Domain([str(again.path)]), out)
+        resume_finetune(speaking(), TextSource([str(again.path)]), out)
     (out / "training" / "finetune.json").write_text("{}")
     with pytest.raises(FormatError, match="damaged"):
-        resume(speaking(), domain, out)
-
-
-# -- the domain's text -----------------------------------------------------------------------------
-
-
-def test_some_is_held_out_however_little_there_is(tmp_path: Path) -> None:
-    text = tmp_path / "small.txt"
-    text.write_text(domain_text(30), encoding="utf-8")
-    corpus = make_corpus(Domain([str(text)], "tokenized"), tmp_path / "corpus", VOCABULARY)
-    assert corpus.valid is not None and corpus.valid.sentences >= 3
-    assert corpus.vocabulary == VOCABULARY
-    text.write_text("one line .\n")
-    with pytest.raises(InputError, match="--valid"):
-        make_corpus(Domain([str(text)], "tokenized"), tmp_path / "other", VOCABULARY)
-    valid = tmp_path / "valid.txt"
-    valid.write_text("the gene\n")
-    domain = Domain([str(text)], "tokenized", valid=[str(valid)])
-    corpus = make_corpus(domain, tmp_path / "third", VOCABULARY)
-    assert corpus.valid is not None and corpus.valid.tokens == 2 and corpus.train.tokens == 3
-
-
-def test_sentences_in_files_and_corpora(corpus: Path, text: Path) -> None:
-    lines = [line.split() for line in text.read_text().splitlines()]
-    assert list(sentences_in([str(text)], "tokenized", None)) == lines
-    held: Iterator[list[str]] = sentences_in([str(corpus)], "tokenized", None)
-    opened = Corpus.open(corpus)
-    assert opened.valid is not None
-    assert sum(map(len, held)) == opened.valid.tokens
+        resume_finetune(speaking(), domain, out)
 
 
 # -- refused before any work -----------------------------------------------------------------------
@@ -423,7 +398,7 @@ def test_refused(corpus: Path, text: Path, tmp_path: Path) -> None:
         (InputError, "ELMoForManyLangs", GOLDEN / "many_langs" / "models" / "plain", {}),
         (InputError, "--extend", model, {"vocabulary": 20}),
         (InputError, "no vocabulary to extend", silent, {"extend": 5}),
-        (WeightsError, "lacks its vocabulary", wordless, {}),
+        (WeightsError, "but no vocabulary", wordless, {}),
         (InputError, "does not exist", model, {"general": ["nowhere.txt"]}),
         (InputError, "no words", model, {"general": [str(blank)]}),
         (InputError, "patience", model, {"patience": 0}),
@@ -441,11 +416,17 @@ def test_refused_corpora(corpus: Path, text: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not the model's"):
         adapt(other, corpus, out)
     bare = build_corpus(
-        [str(text)], tmp_path / "bare", Options("tokenized", held_out=0), vocabulary=VOCABULARY
+        [str(text)],
+        tmp_path / "bare",
+        CorpusOptions("tokenized", held_out=0),
+        vocabulary=VOCABULARY,
     )
     with pytest.raises(InputError, match="no held-out text"):
         adapt(speaking(), bare.path, out)
-    for domain in (Domain([str(corpus), str(text)]), Domain([str(corpus)], valid=[str(text)])):
+    for domain in (
+        TextSource([str(corpus), str(text)]),
+        TextSource([str(corpus)], valid=[str(text)]),
+    ):
         with pytest.raises(InputError, match="give it alone"):
             finetune(speaking(), domain, out, budget=Budget(tokens=100), recipe=RECIPE)
     assert not out.exists()
@@ -465,8 +446,8 @@ def test_refused_places(corpus: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_corpus_that_was_not_finished_is_made_again(text: Path, tmp_path: Path) -> None:
     """Killed after the corpus and before the run: the same command simply begins anew."""
     out = tmp_path / "out"
-    domain = Domain([str(text)], "tokenized")
-    make_corpus(domain, out / "training" / "corpus", VOCABULARY)
+    domain = TextSource([str(text)], "tokenized")
+    build_source_corpus(domain, out / "training" / "corpus", VOCABULARY)
     found = finetune(speaking(), domain, out, budget=Budget(tokens=200), recipe=RECIPE)
     assert found.steps > 0
     shutil.rmtree(out)

@@ -13,20 +13,20 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[t
 
 from tests.train.toy import SENTENCES, STREAM, TINY, toy_corpus  # noqa: E402
 
-from elmokit.bilm.config import LSTM, BiLMConfig  # noqa: E402
+from elmokit.bilm.config import BiLMConfig, LSTMConfig  # noqa: E402
 from elmokit.bilm.state import State  # noqa: E402
 from elmokit.errors import FormatError  # noqa: E402
 from elmokit.nn.state import TensorState  # noqa: E402
-from elmokit.text.characters import Bytes  # noqa: E402
+from elmokit.text.characters import ByteEncoder  # noqa: E402
+from elmokit.train.batches import BatchPosition, make_batch_reader  # noqa: E402
 from elmokit.train.budget import Budget  # noqa: E402
 from elmokit.train.corpus import Corpus  # noqa: E402
-from elmokit.train.distributed import Alone  # noqa: E402
+from elmokit.train.distributed import SingleProcess  # noqa: E402
 from elmokit.train.initialization import initial_weights  # noqa: E402
-from elmokit.train.learner import Learner  # noqa: E402
-from elmokit.train.loop import Loop, Progress, Step  # noqa: E402
-from elmokit.train.pretraining import pretrain, sampler_of, target_counts  # noqa: E402
+from elmokit.train.loop import StepMetrics, TrainingLoop, TrainingProgress  # noqa: E402
+from elmokit.train.pretraining import make_sampler, pretrain, target_counts  # noqa: E402
 from elmokit.train.recipe import Recipe  # noqa: E402
-from elmokit.train.stream import Place, reader_of  # noqa: E402
+from elmokit.train.trainer import Trainer  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -34,21 +34,25 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return toy_corpus(tmp_path_factory.mktemp("toy"))
 
 
-def make(corpus: Corpus, recipe: Recipe, budget: Budget, **more: Any) -> Loop:
+def make(corpus: Corpus, recipe: Recipe, budget: Budget, **more: Any) -> TrainingLoop:
     counts = target_counts(corpus)
-    learner = Learner(TINY, initial_weights(TINY, counts, 0), recipe, Alone(), torch.device("cpu"))
-    reader, sampler = reader_of(corpus, recipe), sampler_of(recipe, counts)
-    return Loop(learner, corpus, reader, sampler, Bytes(12), budget, Alone(), **more)
+    learner = Trainer(
+        TINY, initial_weights(TINY, counts, 0), recipe, SingleProcess(), torch.device("cpu")
+    )
+    reader, sampler = make_batch_reader(corpus, recipe), make_sampler(recipe, counts)
+    return TrainingLoop(
+        learner, corpus, reader, sampler, ByteEncoder(12), budget, SingleProcess(), **more
+    )
 
 
-def run(loop: Loop, most: int = 10_000) -> list[Step]:
+def run(loop: TrainingLoop, most: int = 10_000) -> list[StepMetrics]:
     """All steps, or so many."""
-    told: list[Step] = []
+    told: list[StepMetrics] = []
 
     class Enough(Exception):
         pass
 
-    def tell(step: Step) -> None:
+    def tell(step: StepMetrics) -> None:
         assert loop.intact
         told.append(step)
         if len(told) == most:
@@ -66,7 +70,7 @@ def run(loop: Loop, most: int = 10_000) -> list[Step]:
 def test_it_learns_a_language(tmp_path: Path) -> None:
     """Animals in alphabetical order: after the first, only the end is uncertain."""
     corpus = toy_corpus(tmp_path, sentences=1000)
-    config = BiLMConfig(char_cnn=TINY.char_cnn, lstm=LSTM(cells=32, width=16))
+    config = BiLMConfig(char_cnn=TINY.char_cnn, lstm=LSTMConfig(cells=32, width=16))
     recipe = SENTENCES.replace(batch=250, rate=0.03)
     heard: list[Any] = []
     pretrain(
@@ -75,7 +79,7 @@ def test_it_learns_a_language(tmp_path: Path) -> None:
         config=config,
         recipe=recipe,
         budget=Budget(epochs=6),
-        watch=heard.append,
+        on_step=heard.append,
         evaluations=2,
     )
     counts = target_counts(corpus).astype(float)
@@ -92,7 +96,7 @@ def test_it_learns_a_language(tmp_path: Path) -> None:
 def test_the_budget_is_spent(recipe: Recipe, corpus: Corpus) -> None:
     loop = make(corpus, recipe, Budget(epochs=1))
     told = run(loop)
-    assert loop.progress.place == Place(1, 0)
+    assert loop.progress.position == BatchPosition(1, 0)
     assert loop.progress.step == len(told)
     assert loop.progress.tokens == sum(step.tokens for step in told)
     assert loop.spent == loop.epochs == 1
@@ -125,7 +129,7 @@ def test_it_goes_on_from_a_checkpoint(recipe: Recipe, corpus: Corpus) -> None:
     half = make(corpus, recipe, budget)
     first = run(half, most=3)
     arrays = {name: array.clone() for name, array in half.arrays().items()}
-    progress = Progress.from_dict(half.progress.to_dict())
+    progress = TrainingProgress.from_dict(half.progress.to_dict())
     assert progress == half.progress
     other = make(corpus, recipe, budget)
     other.load(arrays, progress)
@@ -138,14 +142,14 @@ def test_every_step_draws_anew(corpus: Corpus) -> None:
     whole = make(corpus, recipe, Budget(epochs=1))
     drawn: list[list[int]] = []
     seeds: list[tuple[int, ...]] = []
-    plain_learn = whole.learner.learn
+    plain_learn = whole.trainer.train_step
 
     def learn(lessons: Any, candidates: Any, *rest: Any) -> Any:
         drawn.append(candidates.words_S.tolist())
         seeds.extend(lesson.seed for lesson in lessons)
         return plain_learn(lessons, candidates, *rest)
 
-    whole.learner.learn = learn  # type: ignore[method-assign]
+    whole.trainer.train_step = learn  # type: ignore[method-assign]
     steps = len(run(whole))
     assert len({tuple(words) for words in drawn}) > steps / 2, "candidates"
     assert len(set(seeds)) == 2 * steps, "what is dropped, in each shard"
@@ -170,7 +174,7 @@ def test_sentences_may_start_from_a_state(corpus: Corpus) -> None:
     state.cell[:] = 0.5
     plain = run(make(corpus, SENTENCES, Budget(tokens=1)))
     zero = run(make(corpus, SENTENCES, Budget(tokens=1), start=TensorState.zeros(TINY, 1)))
-    other = run(make(corpus, SENTENCES, Budget(tokens=1), start=TensorState.of(state)))
+    other = run(make(corpus, SENTENCES, Budget(tokens=1), start=TensorState.from_state(state)))
     assert plain[0].loss == zero[0].loss != other[0].loss
 
 
@@ -180,10 +184,10 @@ def test_arrays_that_do_not_fit(corpus: Corpus) -> None:
     for name in arrays:
         lacking = {key: value for key, value in arrays.items() if key != name}
         with pytest.raises(FormatError, match=f"{name} is missing"):
-            loop.load(lacking, Progress())
+            loop.load(lacking, TrainingProgress())
     short = arrays | {"parameters": torch.zeros(3)}
     with pytest.raises(FormatError, match=r"parameters is \(3,\)"):
-        loop.load(short, Progress())
+        loop.load(short, TrainingProgress())
     loop.close()
 
 
@@ -196,6 +200,6 @@ def test_an_error_while_reading_is_told(corpus: Corpus) -> None:
     def broken(*_: object) -> None:
         raise Broken
 
-    loop._reader.words = broken  # type: ignore[assignment]
+    loop._reader.read = broken  # type: ignore[assignment]
     with pytest.raises(Broken):
         run(loop)

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from elmokit.errors import FormatError
-from elmokit.train.metrics import Metrics, read_metrics
+from elmokit.train.metrics import MetricsLog, read_metrics
 
 
 def note(directory: Path, step: int, *steps: int, **more: Any) -> None:
-    metrics = Metrics(directory, step)
+    metrics = MetricsLog(directory, step)
     for s in steps:
-        metrics.note(s, loss=s / 2, **more)
+        metrics.write(s, loss=s / 2, **more)
     metrics.close()
 
 
@@ -60,8 +60,8 @@ def test_a_line_that_was_cut_off(tmp_path: Path) -> None:
 
 def test_damaged(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text('{"step": 1}\nno\n{"step": 2}\n')
-    with pytest.raises(FormatError, match=r"metrics\.jsonl, line 2 is no JSON: 'no'"):
-        Metrics(tmp_path, 1)
+    with pytest.raises(FormatError, match=r"metrics\.jsonl, line 2 is not JSON: 'no'"):
+        MetricsLog(tmp_path, 1)
 
 
 def test_tensorboard_if_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

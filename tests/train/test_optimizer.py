@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
-from elmokit.train.optimizer import Optimizer  # noqa: E402
+from elmokit.train.optimizer import PartitionedOptimizer  # noqa: E402
 from elmokit.train.recipe import RECIPES  # noqa: E402
 
 KINDS = {recipe.optimizer: recipe for recipe in RECIPES.values()}
@@ -25,11 +25,11 @@ def walk(
 ) -> torch.Tensor:
     """From ones, over gradients; with a pause the optimizer is written down and made anew."""
     array = torch.ones(20)
-    optimizer = Optimizer(KINDS[kind], parts(array, count))
+    optimizer = PartitionedOptimizer(KINDS[kind], parts(array, count))
     for step, gradient in enumerate(grads):
         if step == pause:
             state = {name: tensor.clone() for name, tensor in optimizer.state().items()}
-            optimizer = Optimizer(KINDS[kind], parts(array, count))
+            optimizer = PartitionedOptimizer(KINDS[kind], parts(array, count))
             optimizer.load(state)
         for i, own in enumerate(parts(gradient, count)):
             optimizer.step(i, own.clone(), 0.1 / (step + 1))
@@ -66,6 +66,6 @@ def test_adagrad_begins_as_tensorflow_does() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_state_is_there_before_the_first_step(kind: str) -> None:
-    state = Optimizer(KINDS[kind], parts(torch.ones(20), 3)).state()
+    state = PartitionedOptimizer(KINDS[kind], parts(torch.ones(20), 3)).state()
     assert state.pop("step").tolist() == [0]
     assert {len(array) for array in state.values()} == {20}

@@ -14,12 +14,11 @@ from tests.train.toy import SENTENCES, STREAM, TINY, toy_corpus  # noqa: E402
 
 from elmokit.elmo import Elmo  # noqa: E402
 from elmokit.errors import FormatError, InputError, TrainingError  # noqa: E402
-from elmokit.nn import compiled  # noqa: E402
-from elmokit.nn.softmax import Everything, LogUniform, Poisson  # noqa: E402
+from elmokit.nn import kernel  # noqa: E402
+from elmokit.nn.samplers import FullSampler, LogUniformSampler, PoissonSampler  # noqa: E402
 from elmokit.train.budget import Budget  # noqa: E402
 from elmokit.train.corpus import Corpus  # noqa: E402
-from elmokit.train.memory import keep_memory  # noqa: E402
-from elmokit.train.pretraining import pretrain, sampler_of, target_counts  # noqa: E402
+from elmokit.train.pretraining import make_sampler, pretrain, target_counts  # noqa: E402
 
 BUDGET = Budget(tokens=300)
 
@@ -33,26 +32,26 @@ def test_counts_of_what_is_predicted(corpus: Corpus) -> None:
     counts = target_counts(corpus)
     assert len(counts) == 9
     assert counts[:2].tolist() == [100, 100]
-    assert counts[2] == round(corpus.about["train"]["oov_rate"] * corpus.train.tokens) > 0
+    assert counts[2] == round(corpus.metadata["train"]["oov_rate"] * corpus.train.tokens) > 0
     assert counts[2:].sum() == corpus.train.tokens
 
 
 @pytest.mark.parametrize(
     ("sampler", "negatives", "expected"),
     [
-        ("poisson", 10, Poisson),
-        ("log-uniform", 10, LogUniform),
-        ("full", 10, Everything),
-        ("poisson", 30, Everything),
-        ("log-uniform", 8192, Everything),
+        ("poisson", 10, PoissonSampler),
+        ("log-uniform", 10, LogUniformSampler),
+        ("full", 10, FullSampler),
+        ("poisson", 30, FullSampler),
+        ("log-uniform", 8192, FullSampler),
     ],
 )
 def test_samplers(sampler: str, negatives: int, expected: type) -> None:
     recipe = SENTENCES.replace(sampler=sampler, negatives=negatives)
-    found = sampler_of(recipe, np.full(30, 5))
+    found = make_sampler(recipe, np.full(30, 5))
     assert type(found) is expected
     drawn = found.draw(np.random.default_rng(0))
-    assert len(drawn.words_S) == 30 if expected is Everything else 0 < len(drawn.words_S) < 30
+    assert len(drawn.words_S) == 30 if expected is FullSampler else 0 < len(drawn.words_S) < 30
 
 
 def test_seeds(corpus: Corpus, tmp_path: Path) -> None:
@@ -67,7 +66,7 @@ def test_seeds(corpus: Corpus, tmp_path: Path) -> None:
 def test_without_the_kernel_nearly_the_same(corpus: Corpus, tmp_path: Path) -> None:
     how = {"config": TINY, "recipe": STREAM, "budget": BUDGET}
     fast = pretrain(corpus.path, tmp_path / "fast", **how)  # type: ignore[arg-type]
-    with compiled.plain():
+    with kernel.without_kernel():
         plain = pretrain(corpus.path, tmp_path / "plain", **how)  # type: ignore[arg-type]
     for name, array in fast.bilm.weights.items():
         assert np.allclose(array, plain.bilm.weights[name], atol=1e-4), name
@@ -105,7 +104,7 @@ def test_shards_and_processes(
 
 
 def test_a_corpus_too_small_for_a_stream(corpus: Corpus, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"300 lanes of windows of 6 words need 1,801 at least"):
+    with pytest.raises(InputError, match=r"300 lanes of windows of 6 words need at least 1,801"):
         pretrain(
             corpus.path,
             tmp_path / "out",
@@ -113,20 +112,3 @@ def test_a_corpus_too_small_for_a_stream(corpus: Corpus, tmp_path: Path) -> None
             recipe=STREAM.replace(lanes=300),
             budget=BUDGET,
         )
-
-
-def test_memory_is_asked_for_where_somebody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, int]] = []
-
-    class Old:
-        """A glibc that grants no more than 32 MiB."""
-
-        def mallopt(self, what: int, size: int) -> int:
-            asked.append((what, size))
-            return int(what == -1 or size <= 1 << 25)
-
-    monkeypatch.setattr("elmokit.train.memory.ctypes.CDLL", lambda name: Old())
-    assert keep_memory()
-    assert asked == [(-3, 1 << 30), (-3, 1 << 25), (-1, 1 << 30)]
-    monkeypatch.setattr("elmokit.train.memory.ctypes.CDLL", lambda name: object())
-    assert not keep_memory()

@@ -15,6 +15,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
+from safetensors.numpy import load_file, save_file  # noqa: E402
 from tests.train.toy import (  # noqa: E402
     SENTENCES,
     STREAM,
@@ -25,18 +26,18 @@ from tests.train.toy import (  # noqa: E402
     toy_text,
 )
 
-from elmokit.bilm.config import LSTM  # noqa: E402
+from elmokit.bilm.config import LSTMConfig  # noqa: E402
 from elmokit.elmo import Elmo  # noqa: E402
 from elmokit.errors import FormatError, InputError, TrainingError  # noqa: E402
-from elmokit.nn import compiled  # noqa: E402
+from elmokit.nn import kernel  # noqa: E402
 from elmokit.train import checkpoint  # noqa: E402
 from elmokit.train.budget import Budget  # noqa: E402
-from elmokit.train.build import Options, build_corpus  # noqa: E402
+from elmokit.train.build import CorpusOptions, build_corpus  # noqa: E402
 from elmokit.train.corpus import Corpus  # noqa: E402
 from elmokit.train.metrics import read_metrics  # noqa: E402
 from elmokit.train.pretraining import pretrain, resume  # noqa: E402
 from elmokit.train.recipe import Recipe  # noqa: E402
-from elmokit.train.run import Plan, Report  # noqa: E402
+from elmokit.train.run import RunPlan, TrainingReport  # noqa: E402
 
 BUDGET = Budget(tokens=2300)
 """A little more than two epochs."""
@@ -65,7 +66,7 @@ def model(out: Path) -> bytes:
     return (out / "model.safetensors").read_bytes()
 
 
-def noted(out: Path) -> list[dict[str, Any]]:
+def metrics_of(out: Path) -> list[dict[str, Any]]:
     """All metrics that do not depend on the clock."""
     lines = list(read_metrics(out / "training" / "metrics.jsonl"))
     for line in lines:
@@ -87,7 +88,7 @@ def test_killed_and_resumed(
     assert not (out / "model.safetensors").exists()
     resume(corpus, out, evaluations=4)
     assert model(out) == model(undisturbed[name])
-    assert noted(out) == noted(undisturbed[name])
+    assert metrics_of(out) == metrics_of(undisturbed[name])
 
 
 def test_killed_twice_and_while_a_checkpoint_is_written(
@@ -100,7 +101,7 @@ def test_killed_twice_and_while_a_checkpoint_is_written(
         assert in_process(learn_and_die, *killed) == -signal.SIGKILL
         left = {path.name for path in checkpoints.iterdir() if path.name.startswith(".")}
         assert left == {f".step-{die_at:08d}"}
-        newest = checkpoint.newest(checkpoints)
+        newest = checkpoint.find_newest(checkpoints)
         assert newest is not None
         assert newest.name == f"step-{keep_at:08d}"
     resume(corpus, out, checkpoint_minutes=0, evaluations=4)
@@ -123,35 +124,57 @@ def test_stopped_at_every_step_without_the_kernel(
     recipe: Recipe, corpus: Path, tmp_path: Path
 ) -> None:
     """Odd sizes: arrays that lie at any address."""
-    odd = TINY.__class__(char_cnn=TINY.char_cnn, lstm=LSTM(cells=15, width=7))
+    odd = TINY.__class__(char_cnn=TINY.char_cnn, lstm=LSTMConfig(cells=15, width=7))
     asked = plan(recipe, Budget(tokens=500), config=odd)
 
-    def stop(report: Report) -> None:
+    def stop(report: TrainingReport) -> None:
         if report.spent < 1:
             raise KeyboardInterrupt
 
-    with compiled.plain():
+    with kernel.without_kernel():
         pretrain(corpus, tmp_path / "one", **asked)
         with pytest.raises(KeyboardInterrupt):
-            pretrain(corpus, tmp_path / "two", **asked, watch=stop)
+            pretrain(corpus, tmp_path / "two", **asked, on_step=stop)
         for _ in range(30):
             try:
-                resume(corpus, tmp_path / "two", watch=stop, evaluations=4)
+                resume(corpus, tmp_path / "two", on_step=stop, evaluations=4)
                 break
             except KeyboardInterrupt:
                 continue
     assert model(tmp_path / "one") == model(tmp_path / "two")
 
 
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_run_of_an_earlier_version_is_resumed(
+    name: str, corpus: Path, undisturbed: dict[str, Path], tmp_path: Path
+) -> None:
+    """Files written before the American spelling: "optimiser" in run.json and in checkpoints."""
+    out = tmp_path / "model"
+    killed = corpus, out, plan(RECIPES[name]), 4, 7, "between steps"
+    assert in_process(learn_and_die, *killed) == -signal.SIGKILL
+    path = out / "training/run.json"
+    run = json.loads(path.read_text())
+    run["recipe"]["optimiser"] = run["recipe"].pop("optimizer")
+    path.write_text(json.dumps(run))
+    path = out / "training/checkpoints/step-00000004/state.safetensors"
+    arrays = load_file(path)
+    old = {name.replace("optimizer.", "optimiser."): array for name, array in arrays.items()}
+    assert old.keys() != arrays.keys()
+    save_file(old, path)
+    resume(corpus, out, evaluations=4)
+    assert model(out) == model(undisturbed[name])
+    assert metrics_of(out) == metrics_of(undisturbed[name])
+
+
 def test_a_run_that_has_ended_ends_again(corpus: Path, tmp_path: Path) -> None:
-    out, heard = tmp_path / "model", list[Report]()
+    out, reports = tmp_path / "model", list[TrainingReport]()
     pretrain(corpus, out, **plan(budget=Budget(tokens=600)))
-    before, lines = model(out), noted(out)
+    before, lines = model(out), metrics_of(out)
     (out / "manifest.json").unlink()  # as if it had died while it wrote the model
-    resume(corpus, out, watch=heard.append)
-    assert (model(out), noted(out)) == (before, lines)
-    assert len(heard) == 1, "no step was taken"
-    assert heard[0].spent == 1
+    resume(corpus, out, on_step=reports.append)
+    assert (model(out), metrics_of(out)) == (before, lines)
+    assert len(reports) == 1, "no step was taken"
+    assert reports[0].spent == 1
     assert Elmo.load(out).dim == 16
 
 
@@ -159,11 +182,11 @@ def test_a_longer_budget(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"
     pretrain(corpus, out, **plan(budget=Budget(tokens=600)))
     resume(corpus, out, budget=Budget(epochs=1))
-    assert Plan.read(out / "training").budget == Budget(epochs=1)
-    steps = [line["step"] for line in noted(out)]
+    assert RunPlan.read(out / "training").budget == Budget(epochs=1)
+    steps = [line["step"] for line in metrics_of(out)]
     assert steps == sorted(steps)
-    assert [line.get("end", False) for line in noted(out)].count(True) == 1
-    facts = checkpoint.load(checkpoint.newest(out / "training/checkpoints"))[1]  # type: ignore[arg-type]
+    assert [line.get("end", False) for line in metrics_of(out)].count(True) == 1
+    facts = checkpoint.load(checkpoint.find_newest(out / "training/checkpoints"))[1]  # type: ignore[arg-type]
     assert facts["progress"]["place"] == [1, 0], "exactly one epoch"
 
 
@@ -172,7 +195,7 @@ def test_a_longer_budget(corpus: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
 def number(request: pytest.FixtureRequest) -> Iterator[int]:
-    """A signal that is heard: whoever runs the tests in the background has SIGINT ignored."""
+    """A signal that is reports: whoever runs the tests in the background has SIGINT ignored."""
     before = signal.signal(request.param, signal.default_int_handler)
     yield request.param
     signal.signal(request.param, before)
@@ -183,13 +206,13 @@ def test_signals_stop_between_steps(
 ) -> None:
     out, handler = tmp_path / "model", signal.getsignal(number)
 
-    def send(report: Report) -> None:
+    def send(report: TrainingReport) -> None:
         if report.progress.step == 5:
             os.kill(os.getpid(), number)
 
     with pytest.raises(KeyboardInterrupt):
-        pretrain(corpus, out, **plan(), watch=send)
-    newest = checkpoint.newest(out / "training/checkpoints")
+        pretrain(corpus, out, **plan(), on_step=send)
+    newest = checkpoint.find_newest(out / "training/checkpoints")
     assert newest is not None
     assert newest.name == "step-00000005"
     assert signal.getsignal(number) == handler
@@ -232,7 +255,7 @@ def test_damaged_run(corpus: Path, tmp_path: Path) -> None:
 def test_damaged_checkpoint(facts: str, corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"
     pretrain(corpus, out, **plan(budget=Budget(tokens=1)))
-    newest = checkpoint.newest(out / "training/checkpoints")
+    newest = checkpoint.find_newest(out / "training/checkpoints")
     assert newest is not None
     (newest / "state.json").write_text(facts)
     with pytest.raises(FormatError, match="step-00000001 is damaged"):
@@ -254,7 +277,7 @@ def test_checkpoint_of_another_network(corpus: Path, tmp_path: Path) -> None:
 def test_a_directory_in_use(name: str, corpus: Path, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("{}")
-    with pytest.raises(InputError, match="give another name"):
+    with pytest.raises(InputError, match="give another directory"):
         pretrain(corpus, tmp_path, **plan())
     assert not (tmp_path / "training/metrics.jsonl").exists()
 
@@ -282,11 +305,11 @@ def test_metrics_and_evaluations(undisturbed: dict[str, Path]) -> None:
 
 
 def test_report(corpus: Path, tmp_path: Path) -> None:
-    heard: list[Report] = []
-    pretrain(corpus, tmp_path / "model", **plan(budget=Budget(epochs=1)), watch=heard.append)
-    assert [r.progress.step for r in heard] == [*range(1, len(heard)), len(heard) - 1]
-    assert heard[0].held_out is None
-    last = heard[-1]
+    reports: list[TrainingReport] = []
+    pretrain(corpus, tmp_path / "model", **plan(budget=Budget(epochs=1)), on_step=reports.append)
+    assert [r.progress.step for r in reports] == [*range(1, len(reports)), len(reports) - 1]
+    assert reports[0].held_out is None
+    last = reports[-1]
     assert last.held_out is not None
     assert (last.spent, last.epochs) == (1, 1)
     valid = Corpus.open(corpus).valid
@@ -297,25 +320,25 @@ def test_report(corpus: Path, tmp_path: Path) -> None:
 
 def test_no_held_out_text_and_no_main_thread(tmp_path: Path) -> None:
     """As from a notebook's background thread, where signals are not ours."""
-    text, heard = tmp_path / "text.txt", list[Report]()
+    text, reports = tmp_path / "text.txt", list[TrainingReport]()
     text.write_text(toy_text(50))
-    options = Options(form="tokenized", held_out=0)
+    options = CorpusOptions(form="tokenized", held_out=0)
     made = build_corpus([str(text)], tmp_path / "corpus", options, processes=1)
     with ThreadPoolExecutor(1) as thread:
-        how = plan(budget=Budget(epochs=1), watch=heard.append)
+        how = plan(budget=Budget(epochs=1), on_step=reports.append)
         thread.submit(lambda: pretrain(made.path, tmp_path / "model", **how)).result()
-    assert heard[-1].held_out is None
-    assert heard[-1].spent == 1
-    assert noted(tmp_path / "model") == []
+    assert reports[-1].held_out is None
+    assert reports[-1].spent == 1
+    assert metrics_of(tmp_path / "model") == []
     assert (tmp_path / "model/training/curve.svg").exists()
 
 
 def test_held_out_is_spread_over_the_text(corpus: Path) -> None:
     opened = Corpus.open(corpus)
     assert opened.valid is not None
-    everything = list(opened.held_out())
+    everything = list(opened.held_out_sentences())
     assert sum(map(len, everything)) == opened.valid.tokens
-    some = list(opened.held_out(opened.valid.tokens // 3))
+    some = list(opened.held_out_sentences(opened.valid.tokens // 3))
     assert some == everything[::3]
 
 
@@ -326,7 +349,7 @@ def test_the_model_converts_and_embeds_the_same(
         elmo = Elmo.load(out, state="zero")
         assert (elmo.bilm.settled is not None) == (name == "recommended")
         elmo.save(tmp_path / name, "allennlp")
-        text = ["ant bee cat", "lynx ant unheard-of words", "gnu"]
+        text = ["ant bee cat", "lynx ant unreports-of words", "gnu"]
         there = Elmo.load(tmp_path / name / "weights.hdf5", state="zero").embed(text, layers="all")
         for a, b in zip(elmo.embed(text, layers="all"), there, strict=True):
             assert (a == b).all()

@@ -12,16 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN
+from elmokit.bilm.config import BiLMConfig, CharCNNConfig, LSTMConfig
 from elmokit.engine.batching import IntArray
-from elmokit.train.build import Options, build_corpus
+from elmokit.train.build import CorpusOptions, build_corpus
 from elmokit.train.corpus import Corpus
 from elmokit.train.recipe import RECIPES
 
 WORDS = "ant bee cat dog elk fox gnu hen ibex jay kite lynx".split()
 TINY = BiLMConfig(
-    char_cnn=CharCNN(filters=((1, 4), (2, 5)), highways=1, embedding_dim=4, max_characters=12),
-    lstm=LSTM(cells=16, width=8),
+    char_cnn=CharCNNConfig(
+        filters=((1, 4), (2, 5)), highways=1, embedding_dim=4, max_characters=12
+    ),
+    lstm=LSTMConfig(cells=16, width=8),
 )
 SENTENCES = RECIPES["recommended"].replace(batch=150, warm_up=5, negatives=10)
 STREAM = RECIPES["bilm-tf"].replace(lanes=8, window=6, negatives=10)
@@ -45,7 +47,11 @@ def toy_corpus(directory: Path, sentences: int = 200, **options: Any) -> Corpus:
     valid.write_text(toy_text(30, seed=1))
     options = {"form": "tokenized"} | options
     return build_corpus(
-        [str(train)], directory / "corpus", Options(**options), valid=[str(valid)], processes=1
+        [str(train)],
+        directory / "corpus",
+        CorpusOptions(**options),
+        valid=[str(valid)],
+        processes=1,
     )
 
 
@@ -98,7 +104,7 @@ def learn_and_die(
     """Train, keep a checkpoint of one step only, and die after another."""
     from elmokit.train import checkpoint
     from elmokit.train.pretraining import pretrain, resume
-    from elmokit.train.run import Report
+    from elmokit.train.run import TrainingReport
 
     save = checkpoint.save
 
@@ -109,7 +115,7 @@ def learn_and_die(
             checkpoint.os.rename = lambda *_: die()  # type: ignore[attr-defined]
             save(directory, step, *rest)
 
-    def watch(report: Report) -> None:
+    def on_step(report: TrainingReport) -> None:
         if report.progress.step == die_at and how == "between steps":
             die()
 
@@ -117,4 +123,4 @@ def learn_and_die(
     begin = resume if (out / "training" / "run.json").exists() else pretrain
     if begin is resume:
         plan = {"evaluations": plan["evaluations"]}
-    begin(corpus, out, checkpoint_minutes=0, watch=watch, **plan)
+    begin(corpus, out, checkpoint_minutes=0, on_step=on_step, **plan)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from elmokit.errors import FormatError
-from elmokit.vectors import load, save
+from elmokit.vectors import load_vectors, save_vectors
 
 
 def sentences(count):
@@ -18,7 +18,7 @@ def sentences(count):
 
 @pytest.fixture
 def path(tmp_path):
-    save(sentences(12), tmp_path / "v.npz", signature={"model": "é"})
+    save_vectors(sentences(12), tmp_path / "v.npz", signature={"model": "é"})
     return tmp_path / "v.npz"
 
 
@@ -56,14 +56,14 @@ def test_the_headers_before_the_entries_agree_with_the_directory(path):
 def test_more_entries_than_a_plain_zip_can_count(tmp_path):
     count = 66_000
     array = np.zeros((0, 1), np.float32)
-    save((([], array) for _ in range(count)), tmp_path / "v.npz")
+    save_vectors((([], array) for _ in range(count)), tmp_path / "v.npz")
     with zipfile.ZipFile(tmp_path / "v.npz") as file:
         assert len(file.namelist()) == count + 4
         assert file.read(f"{count - 1}.npy").startswith(b"\x93NUMPY")
 
 
 def test_words_out_of_order(path):
-    vectors = load(path)
+    vectors = load_vectors(path)
     expected = [words for words, _ in sentences(12)]
     for i in [11, 0, 7, 7, 3, 10]:
         assert vectors.words(i) == expected[i]
@@ -73,7 +73,7 @@ def test_numpys_own_files_are_read_in_the_order_of_numbers(tmp_path):
     for write in [np.savez, np.savez_compressed]:
         arrays = {str(i): np.full((2, 3), i, np.float16) for i in reversed(range(12))}
         write(tmp_path / "v.npz", **arrays)
-        with load(tmp_path / "v.npz") as vectors:
+        with load_vectors(tmp_path / "v.npz") as vectors:
             assert [int(array[0, 0]) for array in vectors] == list(range(12))
             assert vectors.words(0) is None and vectors.signature is None
 
@@ -86,7 +86,7 @@ def test_a_compressed_copy_reads_the_same(path, tmp_path):
         for name in old.namelist():
             new.writestr(name, old.read(name))
     for (words, array), (found_words, found) in zip(
-        sentences(12), load(tmp_path / "c.npz").items(), strict=True
+        sentences(12), load_vectors(tmp_path / "c.npz").items(), strict=True
     ):
         assert words == found_words
         np.testing.assert_array_equal(array, found)
@@ -102,8 +102,8 @@ def rewrite(path, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"3": None}, "holds 11 sentences, its index promises 12; number 3 is not there"),
-        ({"12": np.ones((1, 2))}, "holds 13 sentences, its index promises 12"),
+        ({"3": None}, "holds 11 sentences, but 12 according to the index; number 3 is missing"),
+        ({"12": np.ones((1, 2))}, "holds 13 sentences, but 12 according to the index"),
         ({"lengths": np.array(3)}, "index cannot be read"),
         ({"signature": np.array("{")}, "index cannot be read"),
         ({"signature": None}, "index cannot be read"),
@@ -114,7 +114,7 @@ def rewrite(path, **changes):
 def test_a_broken_index_is_found_on_opening(path, changes, message):
     rewrite(path, **changes)
     with pytest.raises(FormatError, match=message):
-        load(path)
+        load_vectors(path)
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ def test_a_broken_index_is_found_on_opening(path, changes, message):
     [
         (np.ones(3, np.float32), "sentence 3 is float32 of shape .3,"),
         (np.ones((3, 3, 2), np.int32), "sentence 3 is int32"),
-        (np.ones((3, 2, 2), np.float32), "sentence 3 .*promises 3 words"),
+        (np.ones((3, 2, 2), np.float32), "sentence 3 .*has 3 words according to the index"),
         (np.array([[{}]], dtype=object), "sentence 3 of 12 cannot be read: .*pickle"),
     ],
 )
 def test_a_broken_sentence_is_named(path, array, message):
     rewrite(path, **{"3": array})
-    vectors = load(path)
+    vectors = load_vectors(path)
     assert vectors[2].shape == (3, 2, 2)
     with pytest.raises(FormatError, match=message):
         vectors[3]
@@ -138,14 +138,14 @@ def test_a_broken_sentence_is_named(path, array, message):
 def test_broken_words_are_named(path, text):
     rewrite(path, words=np.frombuffer(text, np.uint8))
     with pytest.raises(FormatError, match="sentence 3"):
-        load(path).words(3)
+        load_vectors(path).words(3)
 
 
 def test_a_changed_byte_is_noticed(path):
     content = bytearray(path.read_bytes())
     content[content.index(np.full(4, 3, np.float32).tobytes())] ^= 1
     path.write_bytes(content)
-    vectors = load(path)
+    vectors = load_vectors(path)
     with pytest.raises(FormatError, match="sentence 3 of 12 cannot be read: Bad CRC"):
         vectors[3]
 
@@ -154,5 +154,5 @@ def test_not_a_zip_and_cut_off(path):
     whole = path.read_bytes()
     for content in [b"", b"hello", whole[: len(whole) // 2], whole[:-1]]:
         path.write_bytes(content)
-        with pytest.raises(FormatError, match=r"no readable \.npz file"):
-            load(path)
+        with pytest.raises(FormatError, match=r"cannot be read as an \.npz file"):
+            load_vectors(path)

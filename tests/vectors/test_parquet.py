@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from elmokit.errors import FormatError, InputError
-from elmokit.vectors import load, parquet, save
+from elmokit.vectors import load_vectors, parquet, save_vectors
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -19,7 +19,7 @@ def sentences(count):
 
 @pytest.fixture
 def path(tmp_path):
-    save(sentences(12), tmp_path / "v.parquet", signature={"model": "é"})
+    save_vectors(sentences(12), tmp_path / "v.parquet", signature={"model": "é"})
     return tmp_path / "v.parquet"
 
 
@@ -37,27 +37,27 @@ def test_layout(path):
 
 
 def test_float16_is_stored_as_such(tmp_path):
-    save(sentences(3), tmp_path / "v.parquet", dtype="float16")
+    save_vectors(sentences(3), tmp_path / "v.parquet", dtype="float16")
     assert pq.read_table(tmp_path / "v.parquet")["vectors"].type.value_type == pa.float16()
 
 
 def test_what_utf8_cannot_say_is_kept_beside(tmp_path):
     words = [["fine"], ["a\ud800", "b\x00"]]
-    save([(w, np.ones((len(w), 1), np.float32)) for w in words], tmp_path / "v.parquet")
+    save_vectors([(w, np.ones((len(w), 1), np.float32)) for w in words], tmp_path / "v.parquet")
     table = pq.read_table(tmp_path / "v.parquet")
     assert table["words"].to_pylist() == [["fine"], ["a\ufffd", "b\x00"]]
     assert table["words_json"].to_pylist() == [None, '["a\\ud800", "b\\u0000"]']
-    with load(tmp_path / "v.parquet") as vectors:
+    with load_vectors(tmp_path / "v.parquet") as vectors:
         assert [vectors.words(0), vectors.words(1)] == words
 
 
 @pytest.mark.parametrize(("bound", "value"), [("ROW_GROUP_BYTES", 150), ("ROW_GROUP_ROWS", 3)])
 def test_row_groups_are_bounded(tmp_path, monkeypatch, bound, value):
     monkeypatch.setattr(parquet, bound, value)
-    save(sentences(30), tmp_path / "v.parquet")
+    save_vectors(sentences(30), tmp_path / "v.parquet")
     file = pq.ParquetFile(tmp_path / "v.parquet")
     assert file.metadata.num_row_groups >= 10
-    with load(tmp_path / "v.parquet") as vectors:
+    with load_vectors(tmp_path / "v.parquet") as vectors:
         expected = list(sentences(30))
         for i in [29, 0, 15, 1, 14, 16, *range(30)]:
             assert vectors.words(i) == expected[i][0]
@@ -68,7 +68,7 @@ def test_row_groups_are_bounded(tmp_path, monkeypatch, bound, value):
 def test_a_sentence_too_large_for_a_page_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "SENTENCE_BYTES", 71)
     with pytest.raises(InputError, match=r"sentence 3 takes 72 bytes.* write \.h5 or \.npz"):
-        save(sentences(12), tmp_path / "v.parquet")
+        save_vectors(sentences(12), tmp_path / "v.parquet")
 
 
 def rewrite(path, name, values, position=3, kind=None):
@@ -95,9 +95,9 @@ def rewrite(path, name, values, position=3, kind=None):
 )
 def test_a_row_that_does_not_fit_is_named(path, name, value):
     rewrite(path, name, value)
-    vectors = load(path)
+    vectors = load_vectors(path)
     assert vectors[2].shape == (3, 2, 2)
-    with pytest.raises(FormatError, match=r"row 3 has .*do not fit together"):
+    with pytest.raises(FormatError, match=r"row 3 has .*do not match"):
         vectors[3]
 
 
@@ -108,33 +108,33 @@ def test_a_row_that_does_not_fit_is_named(path, name, value):
 def test_words_that_do_not_fit_are_named(path, name, value):
     rewrite(path, name, value)
     with pytest.raises(FormatError, match="row 3"):
-        load(path).words(3)
+        load_vectors(path).words(3)
 
 
 def test_other_tables_are_refused(path):
     table = pq.read_table(path)
     pq.write_table(table.drop_columns(["shape"]), path)
     with pytest.raises(FormatError, match=r"has the columns index, words, vectors.*shape of"):
-        load(path)
+        load_vectors(path)
     pq.write_table(table.set_column(0, "index", table["words"]), path)
     with pytest.raises(FormatError, match="index of the type int64"):
-        load(path)
+        load_vectors(path)
     for metadata in [None, {"elmokit": "{"}, {"elmokit": "{}"}, {"elmokit": "3"}]:
         pq.write_table(table.replace_schema_metadata(metadata), path)
-        with pytest.raises(FormatError, match="no readable entry `elmokit`"):
-            load(path)
+        with pytest.raises(FormatError, match="no valid entry `elmokit`"):
+            load_vectors(path)
     newer = {"elmokit": '{"layout": 99, "signature": {}}'}
     pq.write_table(table.replace_schema_metadata(newer), path)
     with pytest.raises(FormatError, match=r"layout 99.*pip install -U"):
-        load(path)
+        load_vectors(path)
 
 
 def test_not_parquet_and_cut_off(path):
     whole = path.read_bytes()
     for content in [b"", b"hello", whole[: len(whole) // 2], whole[:-1]]:
         path.write_bytes(content)
-        with pytest.raises(FormatError, match="no readable Parquet file"):
-            load(path)
+        with pytest.raises(FormatError, match="cannot be read as a Parquet file"):
+            load_vectors(path)
 
 
 def test_a_damaged_row_group_is_named(path):
@@ -142,4 +142,4 @@ def test_a_damaged_row_group_is_named(path):
     content[4:60] = b"\xff" * 56
     path.write_bytes(content)
     with pytest.raises(FormatError, match="sentence 0 cannot be read"):
-        load(path)[0]
+        load_vectors(path)[0]

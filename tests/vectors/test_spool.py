@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from elmokit.errors import ElmoError, FormatError, InputError
-from elmokit.vectors import load, open_writer, save, spool
+from elmokit.vectors import load_vectors, open_writer, save_vectors, spool
 
 SIGNATURE = {"model": "m"}
 
@@ -25,7 +25,7 @@ def sentences(count, start=0):
 def stopped(tmp_path):
     """(path, the finished file's bytes, the bytes of the spool after 5 of 6 sentences)."""
     path = tmp_path / "v.npz"
-    save(sentences(6), path, signature=SIGNATURE)
+    save_vectors(sentences(6), path, signature=SIGNATURE)
     whole = path.read_bytes()
     path.unlink()
     with pytest.raises(KeyboardInterrupt), open_writer(path, signature=SIGNATURE) as out:
@@ -77,7 +77,7 @@ def test_damaged_at_every_byte(stopped, no_fsync):
         damaged[position] ^= 0x41
         partial(path).write_bytes(damaged)
         try:
-            save(sentences(6), path, signature=SIGNATURE)
+            save_vectors(sentences(6), path, signature=SIGNATURE)
         except FormatError as error:
             outcomes.add("refused")
             assert "move it away" in str(error) or "restart=True" in str(error)
@@ -96,7 +96,7 @@ def test_a_tail_that_a_power_failure_left_is_cut(stopped, tail):
     assert (log.count, log.ended, log.shape) == (5, False, (2, 2))
     log.close()
     assert partial(path).read_bytes() == stored
-    save(sentences(6), path, signature=SIGNATURE)
+    save_vectors(sentences(6), path, signature=SIGNATURE)
     assert path.read_bytes() == whole
 
 
@@ -104,7 +104,9 @@ def test_a_foreign_file_in_the_way_is_never_deleted(tmp_path):
     path = tmp_path / "v.npz"
     partial(path).write_bytes(b"my only copy")
     for restart in (False, True):
-        with pytest.raises(FormatError, match=r"in the way: .*b'my only copy'.*move it away"):
+        with pytest.raises(
+            FormatError, match=r"not an unfinished run of elmokit: .*b'my only copy'.*move it away"
+        ):
             open_writer(path, restart=restart)
     assert partial(path).read_bytes() == b"my only copy"
 
@@ -112,18 +114,18 @@ def test_a_foreign_file_in_the_way_is_never_deleted(tmp_path):
 def test_a_damaged_header_can_be_restarted(stopped):
     path, whole, stored = stopped
     damaged = bytearray(stored)
-    damaged[len(spool.MAGIC) + 20] ^= 1
+    damaged[len(spool.SPOOL_MAGIC) + 20] ^= 1
     partial(path).write_bytes(damaged)
     with pytest.raises(FormatError, match="damaged: its header"):
         open_writer(path, signature=SIGNATURE)
-    save(sentences(6), path, signature=SIGNATURE, restart=True)
+    save_vectors(sentences(6), path, signature=SIGNATURE, restart=True)
     assert path.read_bytes() == whole
 
 
 def test_a_spool_that_rots_before_the_export_makes_no_file(stopped):
     path, _, _ = stopped
     with (
-        pytest.raises(FormatError, match="sentence 4 changed on the disk"),
+        pytest.raises(FormatError, match="sentence 4 has changed on the disk"),
         open_writer(path, signature=SIGNATURE) as out,
     ):
         for words, _ in sentences(5):
@@ -154,7 +156,7 @@ def test_a_failing_write_leaves_no_half_record(tmp_path, monkeypatch):
                     out.write(*pair)
                 monkeypatch.setattr(spool.Spool, "_write", write_piece)
             out.write(*pair)
-    for (words, array), (found_words, found) in zip(pairs, load(path).items(), strict=True):
+    for (words, array), (found_words, found) in zip(pairs, load_vectors(path).items(), strict=True):
         assert words == found_words
         np.testing.assert_array_equal(array, found)
 
@@ -233,9 +235,9 @@ elif where == "after the end mark":
 elif where == "in the export":
     spool.Spool.records = killed_while_exporting
 elif where == "before the rename":
-    Path.replace = kill
+    os.replace = kill
 elif where == "after the rename":
-    after(Path, "replace", 1)
+    after(os, "replace", 1)
 
 def sentences():
     for i in range(40):
@@ -243,7 +245,7 @@ def sentences():
         yield words, np.random.default_rng(i).normal(size=(3, i % 5, 16)).astype(np.float32)
 
 print(vectors.open_writer.__name__, flush=True)
-print(vectors.save(sentences(), sys.argv[1], signature={"model": "m"}), flush=True)
+print(vectors.save_vectors(sentences(), sys.argv[1], signature={"model": "m"}), flush=True)
 """
 POINTS = {
     "between the pieces of a record": (".h5", False),
@@ -284,7 +286,7 @@ def test_more_input_after_the_end_mark_is_appended(stopped):
     log = spool.Spool(partial(path), header())
     assert (log.count, log.ended) == (5, True)
     log.close()
-    save(sentences(6), path, signature=SIGNATURE)
+    save_vectors(sentences(6), path, signature=SIGNATURE)
     assert path.read_bytes() == whole
 
 

@@ -40,7 +40,7 @@ def test_a_wrong_file(tmp_path: Path, content: str, message: str) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match="no file of word vectors at"):
         read_static(tmp_path / "none.txt")
 
 

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from elmokit.errors import ElmoError, InputError, MissingExtra
-from elmokit.vectors import hdf5, load, open_writer, parquet, save
+from elmokit.vectors import hdf5, load_vectors, open_writer, parquet, save_vectors
 
 SUFFIXES = [".h5", ".hdf5", ".npz", ".parquet"]
 
@@ -27,7 +27,7 @@ def sentences(count, layers=3, dim=5, seed=0):
 
 
 def equal(path, pairs, dtype=np.float32):
-    with load(path) as vectors:
+    with load_vectors(path) as vectors:
         assert len(vectors) == len(pairs)
         for (words, array), (found_words, found) in zip(pairs, vectors.items(), strict=True):
             assert found_words == words
@@ -41,9 +41,9 @@ def test_what_goes_in_comes_out_in_order(tmp_path, suffix, layers):
     # More than ten: HDF5 and ZIP would sort "10" before "2".
     pairs = list(sentences(25, layers))
     path = tmp_path / f"v{suffix}"
-    assert save(pairs, path, signature={"model": "m", "layers": [1, 2]}) == 25
+    assert save_vectors(pairs, path, signature={"model": "m", "layers": [1, 2]}) == 25
     equal(path, pairs)
-    assert load(path).signature == {"model": "m", "layers": [1, 2]}
+    assert load_vectors(path).signature == {"model": "m", "layers": [1, 2]}
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
@@ -67,7 +67,7 @@ def test_any_words_and_shapes(suffix, texts, layers, dim):
     ]
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / f"v{suffix}"
-        save(pairs, path)
+        save_vectors(pairs, path)
         equal(path, pairs)
 
 
@@ -76,23 +76,23 @@ def test_a_surrogate_pair_comes_back_as_its_character_and_resumes(tmp_path, suff
     path = tmp_path / f"v{suffix}"
     pair = (["\ud83d\ude00"], np.ones((1, 2), np.float32))
     interrupt(path, [pair])
-    assert save([pair], path) == 1
-    assert load(path).words(0) == ["😀"]
+    assert save_vectors([pair], path) == 1
+    assert load_vectors(path).words(0) == ["😀"]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_bits_are_kept(tmp_path, suffix):
     odd = np.array([[np.nan, np.inf, -0.0, 1e-45, 3.4e38]], np.float32)
-    save([(["w"], odd)], tmp_path / f"v{suffix}")
-    assert load(tmp_path / f"v{suffix}")[0].tobytes() == odd.tobytes()
+    save_vectors([(["w"], odd)], tmp_path / f"v{suffix}")
+    assert load_vectors(tmp_path / f"v{suffix}")[0].tobytes() == odd.tobytes()
 
 
 @pytest.mark.parametrize("suffix", [".h5", ".npz", ".parquet"])
 def test_equal_input_gives_equal_bytes(tmp_path, suffix):
     one, two = tmp_path / f"1{suffix}", tmp_path / f"2{suffix}"
-    save(sentences(12), one)
+    save_vectors(sentences(12), one)
     time.sleep(1.1)  # HDF5 and ZIP can store times, in seconds
-    save(sentences(12), two)
+    save_vectors(sentences(12), two)
     assert one.read_bytes() == two.read_bytes()
 
 
@@ -100,36 +100,38 @@ def test_equal_input_gives_equal_bytes(tmp_path, suffix):
 def test_float16(tmp_path, suffix):
     path = tmp_path / f"v{suffix}"
     pairs = list(sentences(12))
-    save(pairs, path, dtype="float16")
+    save_vectors(pairs, path, dtype="float16")
     equal(path, pairs, np.float16)
 
 
 @pytest.mark.parametrize("value", [65520.0, -1e30, np.nan, np.inf])
 def test_float16_refuses_what_it_cannot_hold(tmp_path, value):
     bad = np.array([[1.0, value]], np.float32)
-    with pytest.raises(InputError, match=r"sentence 1 has the value .*float16 cannot hold"):
-        save([(["a"], np.full((1, 2), 65504, np.float32)), (["b"], bad)], tmp_path / "v.h5",
+    with pytest.raises(InputError, match=r"sentence 1 has the value .*float16 cannot represent"):
+        save_vectors([(["a"], np.full((1, 2), 65504, np.float32)), (["b"], bad)], tmp_path / "v.h5",
              dtype="float16")  # fmt: skip
     assert not (tmp_path / "v.h5").exists()
 
 
 def test_float16_that_comes_broken_is_refused_too(tmp_path):
-    with pytest.raises(InputError, match=r"sentence 0 has the value nan.*the vectors are broken"):
-        save([(["a"], np.array([[np.nan]], np.float16))], tmp_path / "v.h5", dtype="float16")
+    with pytest.raises(InputError, match=r"sentence 0 has the value nan.*the vectors are invalid"):
+        save_vectors(
+            [(["a"], np.array([[np.nan]], np.float16))], tmp_path / "v.h5", dtype="float16"
+        )
 
 
 def test_float64_is_narrowed_only_where_it_fits(tmp_path):
-    save([(["a"], np.array([[0.5]]))], tmp_path / "v.npz")
-    assert load(tmp_path / "v.npz")[0].dtype == np.float32
-    with pytest.raises(InputError, match=r"1e\+300, which float32 cannot hold"):
-        save([(["a"], np.array([[1e300]]))], tmp_path / "w.npz")
+    save_vectors([(["a"], np.array([[0.5]]))], tmp_path / "v.npz")
+    assert load_vectors(tmp_path / "v.npz")[0].dtype == np.float32
+    with pytest.raises(InputError, match=r"1e\+300, which float32 cannot represent"):
+        save_vectors([(["a"], np.array([[1e300]]))], tmp_path / "w.npz")
 
 
 def test_any_memory_order_is_stored_the_same(tmp_path):
     array = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
     odd = [np.asfortranarray(array), array.astype(">f4"), np.repeat(array, 2, 2)[:, :, ::2]]
-    save([(["a", "b"], each) for each in odd], tmp_path / "v.npz")
-    for found in load(tmp_path / "v.npz"):
+    save_vectors([(["a", "b"], each) for each in odd], tmp_path / "v.npz")
+    for found in load_vectors(tmp_path / "v.npz"):
         np.testing.assert_array_equal(found, array)
 
 
@@ -141,11 +143,11 @@ def test_any_memory_order_is_stored_the_same(tmp_path):
         (["a", "b"], np.ones((1, 3), np.float32), "sentence 1 has 2 words, but vectors for 1"),
         (["a"], np.ones(3, np.float32), "sentence 1 has vectors of shape"),
         (["a"], np.ones((0, 1, 3), np.float32), "sentence 1 has vectors of shape"),
-        (["a"], np.ones((1, 3), np.int32), "sentence 1: vectors are int32"),
-        (["a"], [[1.0, 2.0, 3.0]], "sentence 1: vectors are list"),
-        ("a", np.ones((1, 3), np.float32), "sentence 1 is 'a', expected its words"),
-        ([b"a"], np.ones((1, 3), np.float32), "sentence 1 is .b'a'., expected its words"),
-        (None, np.ones((1, 3), np.float32), "sentence 1 is None, expected its words"),
+        (["a"], np.ones((1, 3), np.int32), "sentence 1: the vectors are int32"),
+        (["a"], [[1.0, 2.0, 3.0]], "sentence 1: the vectors are list"),
+        ("a", np.ones((1, 3), np.float32), "sentence 1 is 'a'; expected its words"),
+        ([b"a"], np.ones((1, 3), np.float32), "sentence 1 is .b'a'.; expected its words"),
+        (None, np.ones((1, 3), np.float32), "sentence 1 is None; expected its words"),
     ],
 )
 def test_wrong_sentences_are_named(tmp_path, words, array, message):
@@ -160,10 +162,10 @@ def test_wrong_sentences_are_named(tmp_path, words, array, message):
 @pytest.mark.parametrize(
     ("path", "options", "message"),
     [
-        ("v.txt", {}, r"'.txt', expected one of .h5, .hdf5, .npz, .parquet"),
+        ("v.txt", {}, r"'.txt'; expected one of .h5, .hdf5, .npz, .parquet"),
         ("v", {}, "expected one of"),
         ("missing/v.h5", {}, "does not exist; create it"),
-        ("v.h5", {"dtype": "float64"}, "'float64', expected one of 'float32', 'float16'"),
+        ("v.h5", {"dtype": "float64"}, "'float64'; expected one of 'float32', 'float16'"),
         ("v.h5", {"signature": {"a": object()}}, "cannot be stored as JSON"),
         ("v.h5", {"signature": {"a": float("nan")}}, "cannot be stored as JSON"),
         ("directory.h5", {}, "is a directory"),
@@ -178,20 +180,20 @@ def test_wrong_arguments_are_named(tmp_path, path, options, message):
 
 def test_load_says_what_is_missing(tmp_path):
     with pytest.raises(InputError, match="expected one of"):
-        load(tmp_path / "v.txt")
-    with pytest.raises(InputError, match=r"v\.h5 is not a file$"):
-        load(tmp_path / "v.h5")
+        load_vectors(tmp_path / "v.txt")
+    with pytest.raises(InputError, match=r"v\.h5 does not exist or is not a file$"):
+        load_vectors(tmp_path / "v.h5")
     interrupt(tmp_path / "v.h5", list(sentences(3)))
-    with pytest.raises(InputError, match="interrupted: run it again"):
-        load(tmp_path / "v.h5")
+    with pytest.raises(InputError, match="it is unfinished: run the same command again"):
+        load_vectors(tmp_path / "v.h5")
 
 
 @pytest.mark.parametrize("suffix", [".h5", ".npz", ".parquet"])
 def test_vectors_are_a_good_sequence(tmp_path, suffix):
     pairs = list(sentences(25))
     arrays = [array for _, array in pairs]
-    save(pairs, tmp_path / f"v{suffix}")
-    vectors = load(tmp_path / f"v{suffix}")
+    save_vectors(pairs, tmp_path / f"v{suffix}")
+    vectors = load_vectors(tmp_path / f"v{suffix}")
     for key in [0, 24, -1, -25, np.int64(11)]:
         np.testing.assert_array_equal(vectors[key], arrays[key])
         assert vectors.words(key) == pairs[key][0]
@@ -231,7 +233,7 @@ def interrupt(path, pairs, **options):
 def test_interrupted_and_continued_gives_the_same_bytes(tmp_path, suffix, stop):
     path, whole = tmp_path / f"v{suffix}", tmp_path / f"whole{suffix}"
     pairs = list(sentences(12))
-    save(pairs, whole)
+    save_vectors(pairs, whole)
     interrupt(path, pairs[:stop])
     assert not path.exists()
     with open_writer(path) as out:
@@ -249,7 +251,7 @@ def test_another_signature_is_refused_by_its_keys(tmp_path):
     pairs = list(sentences(5))
     interrupt(path, pairs[:3], signature={"model": "a", "same": 1, "old": None})
     with pytest.raises(InputError) as caught:
-        save(pairs, path, signature={"model": "b", "same": 1, "new": 2}, dtype="float16")
+        save_vectors(pairs, path, signature={"model": "b", "same": 1, "new": 2}, dtype="float16")
     message = str(caught.value)
     assert 'model was "a", is "b"' in message
     assert "old was null, is absent" in message
@@ -263,8 +265,8 @@ def test_another_signature_is_refused_by_its_keys(tmp_path):
         for words, _ in pairs[:3]:
             out.skip(words)
     interrupt(tmp_path / "w.h5", pairs[:3], signature={"model": "a"})
-    save(pairs, tmp_path / "w.h5", signature={"model": "b"}, restart=True)
-    assert load(tmp_path / "w.h5").signature == {"model": "b"}
+    save_vectors(pairs, tmp_path / "w.h5", signature={"model": "b"}, restart=True)
+    assert load_vectors(tmp_path / "w.h5").signature == {"model": "b"}
     equal(tmp_path / "w.h5", pairs)
 
 
@@ -286,9 +288,9 @@ def test_changed_input_is_named(tmp_path):
     interrupt(path, pairs[:6])
     changed = [*pairs[:5], (["other"], pairs[5][1]), *pairs[6:]]
     with pytest.raises(InputError, match=r"sentence 5 .*found \['other'\], stored \['w5.0'\]"):
-        save(changed, path)
+        save_vectors(changed, path)
     with pytest.raises(InputError, match=r"ended after 4 sentences, .*stored 6"):
-        save(pairs[:4], path)
+        save_vectors(pairs[:4], path)
     with (
         pytest.raises(InputError, match="only 1 of them were skipped"),
         open_writer(path) as out,
@@ -299,24 +301,24 @@ def test_changed_input_is_named(tmp_path):
         for words, _ in pairs[:7]:
             out.skip(words)
     with pytest.raises(InputError, match=r"sentence 6 .*before it \(3, T, 5\)"):
-        save([*pairs[:6], ([], np.ones((0, 5), np.float32))], path)
-    save(pairs, path)
+        save_vectors([*pairs[:6], ([], np.ones((0, 5), np.float32))], path)
+    save_vectors(pairs, path)
     equal(path, pairs)
 
 
 def test_a_finished_file_is_replaced_only_when_allowed(tmp_path):
     path = tmp_path / "v.npz"
     old, new = list(sentences(5)), list(sentences(7, seed=1))
-    save(old, path)
+    save_vectors(old, path)
     for options in [{}, {"restart": True}]:
-        with pytest.raises(InputError, match=r"exists: .*overwrite=True"):
-            save(new, path, **options)
+        with pytest.raises(InputError, match=r"exists; .*overwrite=True"):
+            save_vectors(new, path, **options)
         assert [p.name for p in tmp_path.iterdir()] == ["v.npz"]
     interrupt(path, new[:3], overwrite=True)
     equal(path, old)  # untouched until the new one is whole
     for options in [{}, {"restart": True}]:
         with pytest.raises(InputError, match="exists"):
-            save(new, path, **options)
+            save_vectors(new, path, **options)
     with open_writer(path, overwrite=True) as out:
         assert out.done == 3  # the refusals cost nothing
         for words, _ in new[:3]:
@@ -353,7 +355,7 @@ def peaks(path, count):
                 out.write(words, array)
         writing = tracemalloc.get_traced_memory()[1]
         tracemalloc.reset_peak()
-        with load(path) as vectors:
+        with load_vectors(path) as vectors:
             assert sum(a.shape[1] for a in vectors) == 4 * count
         return writing, tracemalloc.get_traced_memory()[1]
     finally:
@@ -381,11 +383,11 @@ def test_importing_the_room_is_light():
 
 
 def test_without_pyarrow_the_pip_command_is_named_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match=r"pip install 'elmokit\[parquet\]'") as caught:
         open_writer(tmp_path / "v.parquet")
     assert isinstance(caught.value, ElmoError)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "v.parquet").write_bytes(b"")
     with pytest.raises(MissingExtra):
-        load(tmp_path / "v.parquet")
+        load_vectors(tmp_path / "v.parquet")

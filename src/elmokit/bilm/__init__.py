@@ -1,1 +1,1 @@
-"""What a biLM is: its architecture, its named weights, its state, its mix. Nothing here runs it."""
+"""A biLM as data: its architecture, named weights, state and mix. Nothing here runs it."""

@@ -1,8 +1,8 @@
-"""The architecture of a biLM, as typed options that cannot contradict each other.
+"""The architecture of a biLM, as validated dataclasses.
 
-`BiLMConfig.from_options` and `.to_options` speak the `options.json` of bilm-tf and AllenNLP,
-`.from_dict` and `.to_dict` the plainer form of our own `config.json`. Keys that say nothing about
-the architecture (training settings of the authors, …) are kept in `extra` and written back.
+`BiLMConfig.from_options` and `to_options` read and write the `options.json` of bilm-tf and
+AllenNLP; `from_dict` and `to_dict` the simpler `config.json` of elmokit. Keys that are not part of
+the architecture (the authors' training settings, for example) are kept in `extra` and written back.
 """
 
 from __future__ import annotations
@@ -17,53 +17,57 @@ from elmokit.errors import ConfigError
 from elmokit.text.characters import ALPHABET_MARKS, BYTE_CHARACTERS
 
 Activation = Literal["relu", "tanh"]
-Scheme = Literal["bytes", "code_points"]
+CharacterScheme = Literal["bytes", "code_points"]
 
-LARGEST_SIZE = 1 << 20
-"""No dimension of any sane model comes near this; a larger one is a damaged or hostile file."""
-LARGEST_ALPHABET = 1 << 15
-"""Character ids are 16 bits wide with a sign, in arrays and in the kernel."""
-LONGEST_MARK = 7
-"""`<bos>` and `<eos>` between the marks of a word, as ELMoForManyLangs counts them."""
+MAX_SIZE = 1 << 20
+"""Upper bound on every dimension; no real model comes near it, a larger one is a damaged file."""
+MAX_ALPHABET = 1 << 15
+"""Upper bound on the number of characters; their ids are signed 16-bit integers."""
+MIN_CODE_POINTS = 7
+"""Characters of `<bos>` and `<eos>` with the marks of a word, as ELMoForManyLangs counts them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CharCNN:
-    """From the characters of a word to its context-free vector."""
+class CharCNNConfig:
+    """Options of the character CNN, which computes the context-free vector of a word."""
 
     filters: tuple[tuple[int, int], ...]
-    """Pairs of (width in characters, how many filters of that width)."""
+    """Pairs of (width in characters, number of filters of that width)."""
     embedding_dim: int = 16
+    """Size of a character embedding."""
     activation: Activation = "relu"
+    """Activation function after max-pooling."""
     highways: int = 0
+    """Number of highway layers."""
     projection: bool = True
-    """Whether a linear map to the LSTM's width follows the highways."""
+    """Whether a linear projection to the LSTM's width follows the highway layers."""
     characters: int = BYTE_CHARACTERS
-    """Rows of the table of characters."""
+    """Number of rows of the character embedding."""
     max_characters: int = 50
-    scheme: Scheme = "bytes"
-    """What a character is: a UTF-8 byte, or a code point that the model's alphabet numbers."""
+    """Characters per word, including its two marks; longer words are truncated."""
+    scheme: CharacterScheme = "bytes"
+    """What a character is: a UTF-8 byte, or a code point of the model's alphabet."""
 
     @property
     def n_filters(self) -> int:
-        """The width of the concatenated filters and of the highways."""
+        """Total number of filters, which is also the width of the highway layers."""
         return sum(count for _, count in self.filters)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be built."""
+        """Raise `ConfigError` for invalid options."""
         object.__setattr__(self, "filters", _filters(self.filters))
         _size("char_cnn.embedding_dim", self.embedding_dim)
-        _size("char_cnn.highways", self.highways, least=0)
-        if self.scheme not in get_args(Scheme):
+        _size("char_cnn.highways", self.highways, minimum=0)
+        if self.scheme not in get_args(CharacterScheme):
             raise ConfigError(
                 f"char_cnn.scheme is {self.scheme!r}; expected 'bytes' or 'code_points'"
             )
         if self.scheme == "bytes":
-            _size("char_cnn.characters", self.characters, least=BYTE_CHARACTERS)
-            _size("char_cnn.max_characters", self.max_characters, least=3)
+            _size("char_cnn.characters", self.characters, minimum=BYTE_CHARACTERS)
+            _size("char_cnn.max_characters", self.max_characters, minimum=3)
         else:
-            _size("char_cnn.characters", self.characters, len(ALPHABET_MARKS), LARGEST_ALPHABET)
-            _size("char_cnn.max_characters", self.max_characters, least=LONGEST_MARK)
+            _size("char_cnn.characters", self.characters, len(ALPHABET_MARKS), MAX_ALPHABET)
+            _size("char_cnn.max_characters", self.max_characters, minimum=MIN_CODE_POINTS)
         _flag("char_cnn.projection", self.projection)
         if self.activation not in get_args(Activation):
             raise ConfigError(
@@ -78,23 +82,26 @@ class CharCNN:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LSTM:
-    """From word vectors to contextual ones, the same in both directions."""
+class LSTMConfig:
+    """Options of the LSTM stacks; the forward and the backward stack have the same ones."""
 
     cells: int
-    """H: the size of the memory."""
+    """Number of cells H of a layer; `dim` in options.json."""
     width: int
-    """P: the size of what a layer reads and says; `projection_dim` in options.json."""
+    """Size P of a layer's input and output; `projection_dim` in options.json."""
     layers: int = 2
+    """Number of layers L."""
     projection: bool = True
-    """Whether each layer maps its H cells to the width P; without it H equals P."""
+    """Whether each layer projects its H cells to the width P; without it H equals P."""
     skip: bool = True
     """Whether every layer but the first adds its input to its output."""
     cell_clip: float | None = 3
+    """Bound on the absolute value of the cells; None for no clipping."""
     projection_clip: float | None = 3
+    """Bound on the absolute value of the projected output; None for no clipping."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be built."""
+        """Raise `ConfigError` for invalid options."""
         _size("lstm.cells", self.cells)
         _size("lstm.width", self.width)
         _size("lstm.layers", self.layers)
@@ -104,59 +111,62 @@ class LSTM:
         object.__setattr__(self, "projection_clip", _clip("lstm.proj_clip", self.projection_clip))
         if not self.projection and self.cells != self.width:
             raise ConfigError(
-                f"an LSTM without projection says as much as it remembers, but lstm.dim is "
-                f"{self.cells} and lstm.projection_dim is {self.width}"
+                f"an LSTM without projection needs lstm.dim equal to lstm.projection_dim, but they "
+                f"are {self.cells} and {self.width}"
             )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
-    """Words that are known as a whole, beside their characters; of ELMoForManyLangs."""
+class LexiconConfig:
+    """Options of the embeddings of whole words that ELMoForManyLangs models have."""
 
     entries: int
-    """Rows of the table of words."""
+    """Number of known words: rows of the word embedding."""
     dim: int
-    """E: the size of a word's embedding, joined to the filters before the projection."""
+    """Size E of a word embedding, which is concatenated with the filters before the projection."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be built."""
+        """Raise `ConfigError` for invalid options."""
         _size("words.entries", self.entries)
         _size("words.dim", self.dim)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BiLMConfig:
-    """The whole architecture."""
+    """The architecture of a biLM: character CNN and LSTMs."""
 
-    char_cnn: CharCNN
-    lstm: LSTM
-    words: Words | None = None
+    char_cnn: CharCNNConfig
+    """Options of the character CNN."""
+    lstm: LSTMConfig
+    """Options of the LSTM stacks."""
+    words: LexiconConfig | None = None
+    """Options of the word embeddings; None for models that read characters only."""
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What else stood in options.json, in its place; kept and written back."""
+    """All other keys of options.json, nested as they were; written back."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be joined."""
+        """Raise `ConfigError` for contradictory options."""
         if not self.char_cnn.projection and self.char_cnn.n_filters != self.lstm.width:
             raise ConfigError(
-                f"without a projection after the highways the filters are the word vector, but "
-                f"there are {self.char_cnn.n_filters} filters and lstm.projection_dim is "
-                f"{self.lstm.width}"
+                f"without a projection after the highway layers the filters are the word vector, "
+                f"so their number must equal lstm.projection_dim; there are "
+                f"{self.char_cnn.n_filters} filters, and lstm.projection_dim is {self.lstm.width}"
             )
         if self.words is not None and not self.char_cnn.projection:
             raise ConfigError(
-                "known words need a projection after the highways, to be joined by it"
+                "a model with word embeddings needs a projection after the highway layers"
             )
         if self.words is not None and self.char_cnn.scheme == "bytes":
-            raise ConfigError("known words go with characters that are code points, not bytes")
+            raise ConfigError("a model with word embeddings reads code points, not bytes")
 
     @property
     def dim(self) -> int:
-        """D: the size of a contextual vector, both directions side by side."""
+        """Size D of a contextual vector: both directions concatenated."""
         return 2 * self.lstm.width
 
     @property
     def layers(self) -> int:
-        """L + 1: the word vectors and the LSTM layers."""
+        """Number of layers L + 1: the word vectors and the LSTM layers."""
         return self.lstm.layers + 1
 
     # -- options.json of bilm-tf and AllenNLP --------------------------------------------------
@@ -170,16 +180,22 @@ class BiLMConfig:
         lstm_projection: bool | None = None,
         characters: int | None = None,
     ) -> BiLMConfig:
-        """Read options.json.
+        """Read the contents of an options.json.
 
-        The file does not say whether the two projections exist (bilm-tf leaves each out where the
-        sizes already fit), nor whether it counts the mask as a character. A reader that has the
-        weights at hand passes what it saw there; without, bilm-tf's rules decide.
+        The file does not say whether the two projections exist (bilm-tf omits each where the sizes
+        fit already), nor whether it counts the mask as a character. A caller that has the weights
+        passes what it found there; otherwise the rules of bilm-tf decide.
+
+        Args:
+            options: The parsed file.
+            cnn_projection: Whether there is a projection after the highway layers.
+            lstm_projection: Whether the LSTM layers have a projection.
+            characters: Number of rows of the character embedding.
         """
         rest = deepcopy(dict(options))
         if rest.get("bidirectional", True) is False:
             raise ConfigError(
-                "options.json says bidirectional: false; an ELMo needs both directions"
+                "bidirectional is false in options.json; ELMo needs a bidirectional model"
             )
         cnn, lstm = _section(rest, "char_cnn"), _section(rest, "lstm")
         embedding = _section(cnn, "char_cnn.embedding")
@@ -188,7 +204,7 @@ class BiLMConfig:
         cells = _size("lstm.dim", _take(lstm, "lstm.dim"))
         table_rows = _table_rows(cnn.pop("n_characters", BYTE_CHARACTERS))
         n_filters = sum(count for _, count in filters)
-        cnn_part = CharCNN(
+        cnn_part = CharCNNConfig(
             filters=filters,
             embedding_dim=_take(embedding, "char_cnn.embedding.dim"),
             activation=cnn.pop("activation", "relu"),
@@ -197,7 +213,7 @@ class BiLMConfig:
             characters=characters or table_rows,
             max_characters=cnn.pop("max_characters_per_token", 50),
         )
-        lstm_part = LSTM(
+        lstm_part = LSTMConfig(
             cells=cells,
             width=width,
             layers=lstm.pop("n_layers", 1),
@@ -212,13 +228,12 @@ class BiLMConfig:
         return cls(char_cnn=cnn_part, lstm=lstm_part, extra=rest)
 
     def to_options(self) -> dict[str, Any]:
-        """Write options.json for inference, where n_characters also counts the mask."""
+        """Return an options.json for inference, where n_characters also counts the mask."""
         if self.char_cnn.scheme != "bytes":
             raise ConfigError(
-                "this model reads characters by an alphabet of its own"
-                + (", and whole words beside them" if self.words is not None else "")
-                + "; the format of AllenNLP and bilm-tf has no place for that. "
-                "Save it in elmokit's own format: a directory"
+                "the format of AllenNLP and bilm-tf cannot store this model, since it has its own "
+                + ("alphabet and word embeddings" if self.words is not None else "alphabet")
+                + "; save it in elmokit's own format, by giving a directory"
             )
         options = deepcopy(dict(self.extra))
         char_cnn = options.setdefault("char_cnn", {})
@@ -242,14 +257,18 @@ class BiLMConfig:
         )
         return options
 
-    # -- config.json of our own format ---------------------------------------------------------
+    # -- config.json of elmokit's format -------------------------------------------------------
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BiLMConfig:
-        """Read the native form; unknown keys raise, since they would be ignored."""
+        """Read the contents of a config.json; unknown keys raise `ConfigError`."""
         _known("config", data, {"char_cnn", "lstm", "words", "extra"})
         parts: dict[str, Any] = {}
-        for name, part in (("char_cnn", CharCNN), ("lstm", LSTM), ("words", Words)):
+        for name, part in (
+            ("char_cnn", CharCNNConfig),
+            ("lstm", LSTMConfig),
+            ("words", LexiconConfig),
+        ):
             section = data.get(name)
             if name == "words" and section is None:
                 continue
@@ -266,10 +285,10 @@ class BiLMConfig:
         return cls(**parts, extra=dict(extra))
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the native form."""
+        """Return the contents of a config.json."""
         data = {"char_cnn": asdict(self.char_cnn), "lstm": asdict(self.lstm)}
         data["char_cnn"]["filters"] = [list(pair) for pair in self.char_cnn.filters]
-        # Said only where it is not the rule, so that files and fingerprints stay as they were.
+        # Written only if it is not the default, so that files and fingerprints stay the same.
         if self.char_cnn.scheme == "bytes":
             del data["char_cnn"]["scheme"]
         if self.words is not None:
@@ -277,14 +296,14 @@ class BiLMConfig:
         return data | ({"extra": deepcopy(dict(self.extra))} if self.extra else {})
 
 
-# -- what an option may be -------------------------------------------------------------------------
+# -- validation ------------------------------------------------------------------------------------
 
 
 def _section(options: dict[str, Any], name: str) -> dict[str, Any]:
     section = options.pop(name.rpartition(".")[2], None)
     if not isinstance(section, Mapping):
-        found = "nothing" if section is None else repr(section)
-        raise ConfigError(f"options.json: found {found} under {name}; expected an object")
+        state = "missing" if section is None else repr(section)
+        raise ConfigError(f"options.json: {name} is {state}; expected an object")
     return dict(section)
 
 
@@ -299,15 +318,14 @@ def _known(name: str, data: Mapping[str, Any], known: set[str]) -> None:
     unknown = sorted(set(data) - known)
     if unknown:
         raise ConfigError(
-            f"{name}: unknown {', '.join(map(repr, unknown))}; expected "
-            f"{', '.join(sorted(known))}. Was it written by a newer elmokit?"
+            f"{name}: unknown option {', '.join(map(repr, unknown))}; expected "
+            f"{', '.join(sorted(known))}. Was the file written by a newer elmokit?"
         )
 
 
-def _size(name: str, value: Any, least: int = 1, most: int = LARGEST_SIZE) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        limit = "up" if most == LARGEST_SIZE else f"to {most}"
-        raise ConfigError(f"{name} is {value!r}; expected a whole number from {least} {limit}")
+def _size(name: str, value: Any, minimum: int = 1, maximum: int = MAX_SIZE) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+        raise ConfigError(f"{name} is {value!r}; expected an integer from {minimum} to {maximum}")
     return value
 
 
@@ -317,12 +335,12 @@ def _flag(name: str, value: Any) -> None:
 
 
 def _clip(name: str, value: Any) -> float | None:
-    """A clip as a positive number; bilm-tf says "off" by null, AllenNLP also by 0."""
+    """Return a clip as a positive number or None; bilm-tf writes null for none, AllenNLP also 0."""
     if value is None or value == 0:
         return None
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or value < 0:
-        raise ConfigError(f"{name} is {value!r}; expected a positive number, or null for no clip")
+        raise ConfigError(f"{name} is {value!r}; expected a positive number, or null for none")
     return value  # type: ignore[no-any-return]
 
 
@@ -332,13 +350,13 @@ def _filters(value: Any) -> tuple[tuple[int, int], ...]:
         raise ConfigError(f"char_cnn.filters is {value!r}; {expected}")
     for pair in value:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise ConfigError(f"char_cnn.filters holds {pair!r}; {expected}")
+            raise ConfigError(f"char_cnn.filters contains {pair!r}; {expected}")
         _size("the width of a filter in char_cnn.filters", pair[0])
         _size("the number of filters in char_cnn.filters", pair[1])
     return tuple((width, count) for width, count in value)
 
 
 def _table_rows(n_characters: Any) -> int:
-    """261 in training files, 262 at inference: the same table of 261 characters."""
-    rows = _size("char_cnn.n_characters", n_characters, least=BYTE_CHARACTERS)
+    """Return the rows of the character table: n_characters is 261 in training files, else 262."""
+    rows = _size("char_cnn.n_characters", n_characters, minimum=BYTE_CHARACTERS)
     return BYTE_CHARACTERS if rows == BYTE_CHARACTERS else rows - 1

@@ -1,6 +1,6 @@
-"""How the layers of a biLM become one vector: ELMo = γ · Σ_j softmax(s)_j · h_j.
+"""The weighted sum of the layers of a biLM: ELMo = γ · Σ_j softmax(s)_j · h_j.
 
-The numbers only; `nn/` learns them, the engine applies them.
+A `Mix` holds fixed weights and applies them with NumPy; `elmokit.nn` has modules that learn them.
 """
 
 from __future__ import annotations
@@ -16,37 +16,43 @@ from elmokit.errors import ConfigError
 
 @dataclass(frozen=True)
 class Mix:
-    """The scalars s_j, one a layer, before the softmax, and the scale γ of the whole."""
+    """Weights that combine the layers of a biLM into one vector per word."""
 
     scalars: tuple[float, ...]
+    """One number s_j per layer, before the softmax."""
     gamma: float = 1.0
+    """Scale γ of the weighted sum."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no number."""
+        """Raise `ConfigError` unless all values are finite numbers."""
         try:
             object.__setattr__(self, "scalars", tuple(float(s) for s in self.scalars))
             object.__setattr__(self, "gamma", float(self.gamma))
         except (TypeError, ValueError):
             raise ConfigError(
-                f"a mix has one number a layer and a scale; found {self.scalars!r}, {self.gamma!r}"
+                f"the scalars of a mix are {self.scalars!r} and its gamma is {self.gamma!r}; "
+                "expected one number per layer and one number"
             ) from None
         if not self.scalars or not all(map(math.isfinite, (*self.scalars, self.gamma))):
-            raise ConfigError(f"a mix needs finite numbers; found {self.scalars}, {self.gamma}")
+            raise ConfigError(
+                f"the scalars of a mix are {self.scalars} and its gamma is {self.gamma}; "
+                "expected finite numbers"
+            )
 
     @classmethod
     def uniform(cls, layers: int) -> Mix:
-        """The plain average: all layers count the same, γ = 1."""
+        """Return the plain average of this many layers: equal weights, γ = 1."""
         return cls((0.0,) * layers)
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The share of each layer: softmax(s), summing to 1."""
+        """Weight of each layer, softmax(s); they sum to 1."""
         largest = max(self.scalars)
         powers = [math.exp(s - largest) for s in self.scalars]
         return tuple(power / sum(powers) for power in powers)
 
     def apply(self, layers: FloatArray) -> FloatArray:
-        """Mix over the first axis: (L+1, …) to (…)."""
+        """Return the weighted sum over the first axis: (L+1, …) to (…)."""
         shares = np.array([self.gamma * share for share in self.weights], np.float32)
         mixed: FloatArray = shares[0] * layers[0]
         product = np.empty_like(mixed)

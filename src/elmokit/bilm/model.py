@@ -1,11 +1,11 @@
-"""A biLM as data: everything that a file of one holds, and nothing that runs."""
+"""A biLM as data: everything that its files contain, and nothing that runs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -17,43 +17,54 @@ from elmokit.bilm.mix import Mix
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import SOFTMAX, Weights, check_weights, parameter_count
 from elmokit.errors import ConfigError, WeightsError
-from elmokit.text.characters import ALPHABET_MARKS, NAMED_UNKNOWN, Bytes, Characters, CodePoints
+from elmokit.text.characters import (
+    ALPHABET_MARKS,
+    NAMED_UNKNOWN,
+    ByteEncoder,
+    CharacterEncoder,
+    CodePointEncoder,
+)
 from elmokit.text.dictionary import Dictionary
 from elmokit.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class BiLM:
-    """Architecture and weights; and whatever else the model has."""
+    """A bidirectional language model: its architecture, its weights, and all else in its files."""
 
     config: BiLMConfig
+    """Architecture of the model."""
     weights: Weights
+    """Arrays by name; see `bilm/weights.py`."""
     vocabulary: Vocabulary | None = None
+    """Words that the softmax predicts."""
     settled: State | None = None
-    """One row: the state every sentence starts from (see `engine/state.py`)."""
+    """Initial state of every sentence, one row (see `engine/state.py`)."""
     mix: Mix | None = None
+    """Weights of the layers; None for the plain average."""
     extra: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    """Arrays of the source file that mean nothing to us; kept and written back."""
+    """Arrays of the model's file that elmokit does not use; written back."""
     alphabet: Dictionary | None = None
-    """The code points that the rows of the character table belong to; None where they are bytes."""
+    """Code points of the rows of the character embedding; None if characters are bytes."""
     lexicon: Dictionary | None = None
-    """The words that the rows of the table of known words belong to, if the model has one."""
+    """Words of the rows of the word embedding, if the model has one."""
 
     def __post_init__(self) -> None:
-        """Refuse parts that do not belong together."""
+        """Raise `ConfigError` or `WeightsError` if the parts do not fit together."""
         check_weights(self.config, self.weights)
         if self.settled is not None:
             self.settled.check(self.config)
         if self.mix is not None and len(self.mix.scalars) != self.config.layers:
             raise ConfigError(
-                f"the mix has {len(self.mix.scalars)} numbers; "
-                f"this model has {self.config.layers} layers"
+                f"the mix has {len(self.mix.scalars)} scalars, but the model has "
+                f"{self.config.layers} layers; expected one per layer"
             )
         if self.vocabulary is not None and SOFTMAX[0] in self.weights:
             rows = self.weights[SOFTMAX[0]].shape[0]
             if rows != len(self.vocabulary):
                 raise WeightsError(
-                    f"the softmax has {rows} rows, the vocabulary {len(self.vocabulary)} words"
+                    f"the softmax has {rows} rows, but the vocabulary has "
+                    f"{len(self.vocabulary)} words; expected one row per word"
                 )
         cnn, words = self.config.char_cnn, self.config.words
         rows = cnn.characters if cnn.scheme == "code_points" else None
@@ -62,19 +73,23 @@ class BiLM:
         _check_dictionary("lexicon", self.lexicon, rows, (NAMED_UNKNOWN,))
 
     @cached_property
-    def characters(self) -> Characters:
-        """How this model reads the characters of a word."""
-        longest = self.config.char_cnn.max_characters
-        return Bytes(longest) if self.alphabet is None else CodePoints(self.alphabet, longest)
+    def characters(self) -> CharacterEncoder:
+        """The conversion of words to character ids."""
+        maximum = self.config.char_cnn.max_characters
+        return (
+            ByteEncoder(maximum)
+            if self.alphabet is None
+            else CodePointEncoder(self.alphabet, maximum)
+        )
 
     @property
     def parameters(self) -> int:
-        """How many numbers the network has, without the softmax."""
+        """Number of parameters of the network, without the softmax."""
         return parameter_count(self.config)
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of architecture and weights: equal for the same model in any file format."""
+        """SHA-256 of architecture and weights; the same for one model in all file formats."""
         plain = self.config.to_dict()
         plain.pop("extra", None)
         digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
@@ -87,18 +102,42 @@ class BiLM:
                 digest.update(dictionary.dump())
         return digest.hexdigest()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields for pickling, the same bytes whatever was computed from them."""
+        data = {item.name: getattr(self, item.name) for item in fields(self)}
+        # Plain arrays: a memory-mapped one would be pickled together with its file name.
+        for name in ("weights", "extra"):
+            data[name] = {key: np.asarray(array) for key, array in data[name].items()}
+        for name in ("vocabulary", "alphabet", "lexicon"):
+            data[name] = None if data[name] is None else tuple(data[name])
+        return data
+
+    def __setstate__(self, data: dict[str, Any]) -> None:
+        """Restore a pickled model."""
+        for name, restore in (
+            ("vocabulary", Vocabulary),
+            ("alphabet", Dictionary),
+            ("lexicon", Dictionary),
+        ):
+            data[name] = None if data[name] is None else restore(data[name])
+        self.__dict__.update(data)
+
 
 def _check_dictionary(
-    name: str, found: Dictionary | None, rows: int | None, needed: tuple[str, ...]
+    name: str, dictionary: Dictionary | None, rows: int | None, required: tuple[str, ...]
 ) -> None:
-    """Raise `WeightsError` unless the dictionary belongs to a table of so many rows, or to none."""
-    if rows is None or found is None:
-        if (rows is None) != (found is None):
-            has, has_not = ("no", "asks for one") if found is None else ("an", "has no use for it")
-            raise WeightsError(f"the model has {has} {name}; its architecture {has_not}")
+    """Raise `WeightsError` unless the dictionary has one entry per row, or both are None."""
+    if rows is None or dictionary is None:
+        if dictionary is None and rows is not None:
+            raise WeightsError(f"the model has no {name}, which its architecture needs")
+        if dictionary is not None and rows is None:
+            raise WeightsError(f"the model has an unexpected {name}; its architecture has none")
         return
-    if len(found) != rows:
-        raise WeightsError(f"the {name} has {len(found)} entries, its table {rows} rows")
-    missing = [mark for mark in needed if mark not in found]
+    if len(dictionary) != rows:
+        raise WeightsError(
+            f"the {name} has {len(dictionary)} entries, but its embedding has {rows} rows; "
+            "expected one row per entry"
+        )
+    missing = [mark for mark in required if mark not in dictionary]
     if missing:
-        raise WeightsError(f"the {name} lacks {', '.join(missing)}, which no word can do without")
+        raise WeightsError(f"the {name} lacks the required entries {', '.join(missing)}")

@@ -1,7 +1,7 @@
-"""Models of random numbers: for measuring speed and for tests, where only the shape matters.
+"""Models with random weights, for benchmarks and tests.
 
-The numbers are scaled so that a network behaves like a trained one: activations of order one
-through every layer, gates neither shut nor open, clips reached now and then.
+The weights are scaled so that the network behaves like a trained one: activations are of order one
+in every layer, gates are neither closed nor open, and the clips are reached now and then.
 """
 
 from __future__ import annotations
@@ -18,27 +18,32 @@ from elmokit.errors import InputError
 
 
 def random_bilm(config: BiLMConfig | str, seed: int = 0) -> BiLM:
-    """A model of this architecture, or of a size by its name."""
+    """Return a model with random weights.
+
+    Args:
+        config: Architecture of the model, or the name of one of `SIZES`.
+        seed: Random seed.
+    """
     if isinstance(config, str):
         if config not in SIZES:
             raise InputError(f"size is {config!r}; expected one of {', '.join(SIZES)}")
         config = SIZES[config]
-    source = np.random.default_rng(seed)
+    generator = np.random.default_rng(seed)
     shapes = expected_shapes(config)
-    return BiLM(config, {name: _draw(source, name, shape) for name, shape in shapes.items()})
+    return BiLM(config, {name: _draw(generator, name, shape) for name, shape in shapes.items()})
 
 
-def _draw(source: np.random.Generator, name: str, shape: tuple[int, ...]) -> FloatArray:
+def _draw(generator: np.random.Generator, name: str, shape: tuple[int, ...]) -> FloatArray:
     inputs = math.prod(shape[:-1])
     scale, mean = _scale(name, inputs)
-    drawn = source.standard_normal(shape, dtype=np.float32)
-    drawn *= np.float32(scale)
-    drawn += np.float32(mean)
-    return drawn
+    array = generator.standard_normal(shape, dtype=np.float32)
+    array *= np.float32(scale)
+    array += np.float32(mean)
+    return array
 
 
 def _scale(name: str, inputs: int) -> tuple[float, float]:
-    """Standard deviation and mean of an array."""
+    """Return the standard deviation and the mean of an array."""
     if name == "characters.embedding":
         return 0.6, 0.0
     if name.endswith("carry.bias"):

@@ -1,18 +1,18 @@
-"""Architectures by name: the three that the authors of ELMo published, and one for small machines.
+"""Architectures by name: the three that the authors of ELMo published, and a smaller one.
 
-`tiny` is what two ordinary cores can train in an afternoon; the built-in model is of this size.
+`tiny` can be trained on two ordinary cores in an afternoon; the built-in model has this size.
 """
 
 from __future__ import annotations
 
-from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN
+from elmokit.bilm.config import BiLMConfig, CharCNNConfig, LSTMConfig
 
 _FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 
 SIZES = {
     size: BiLMConfig(
-        char_cnn=CharCNN(filters=_FILTERS[:widths], highways=highways),
-        lstm=LSTM(cells=cells, width=width),
+        char_cnn=CharCNNConfig(filters=_FILTERS[:widths], highways=highways),
+        lstm=LSTMConfig(cells=cells, width=width),
     )
     for size, cells, width, highways, widths in (
         ("tiny", 512, 128, 1, 5),
@@ -21,3 +21,4 @@ SIZES = {
         ("original", 4096, 512, 2, 7),
     )
 }
+"""Architectures by name, smallest first."""

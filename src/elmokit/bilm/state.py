@@ -1,4 +1,4 @@
-"""The memory of a biLM between sentences: what each LSTM layer said and holds, row by row.
+"""The state of a biLM between sentences: the last output and the cells of each LSTM layer.
 
 A state is an argument and a result of the engine, never hidden in it.
 Shape letters: L layers, 2 directions, B rows, P width, H cells.
@@ -17,16 +17,16 @@ from elmokit.errors import WeightsError
 
 @dataclass(frozen=True)
 class State:
-    """One row for each sentence of a batch."""
+    """The LSTM state of a batch, with one row per sentence."""
 
     hidden: FloatArray
-    """(L, 2, B, P): the last output of each layer, before the skip connection."""
+    """Last output of each layer before the skip connection, (L, 2, B, P)."""
     cell: FloatArray
-    """(L, 2, B, H): the memory of each layer."""
+    """Cells of each layer, (L, 2, B, H)."""
 
     @classmethod
     def zeros(cls, config: BiLMConfig, rows: int = 1) -> State:
-        """Nothing read yet."""
+        """Return the all-zero state, in which nothing has been read."""
         lstm = config.lstm
         return cls(
             np.zeros((lstm.layers, 2, rows, lstm.width), np.float32),
@@ -35,37 +35,37 @@ class State:
 
     @property
     def rows(self) -> int:
-        """B."""
+        """Number of rows B."""
         return int(self.hidden.shape[2])
 
     def select(self, rows: list[int]) -> State:
-        """These rows, in this order."""
+        """Return these rows, in this order."""
         return State(self.hidden[:, :, rows], self.cell[:, :, rows])
 
     def repeat(self, rows: int) -> State:
-        """The single row, for every sentence of a batch."""
+        """Return the first row this many times."""
         return self.select([0] * rows)
 
     def extend(self, rows: int) -> State:
-        """At least this many rows; new ones have read nothing."""
+        """Return the state with at least this many rows; new rows are all zeros."""
         more = ((0, 0), (0, 0), (0, max(0, rows - self.rows)), (0, 0))
         return State(np.pad(self.hidden, more), np.pad(self.cell, more))
 
     def replace(self, rows: list[int], new: State) -> State:
-        """A copy in which these rows are those of `new`."""
+        """Return a copy in which these rows are those of `new`."""
         hidden, cell = self.hidden.copy(), self.cell.copy()
         hidden[:, :, rows], cell[:, :, rows] = new.hidden, new.cell
         return State(hidden, cell)
 
     def check(self, config: BiLMConfig) -> None:
-        """Raise `WeightsError` unless the state belongs to this architecture."""
+        """Raise `WeightsError` unless the state fits this architecture."""
         expected = State.zeros(config, self.rows if self.hidden.ndim == 4 else 1)
         for name in ("hidden", "cell"):
-            found, wanted = getattr(self, name), getattr(expected, name)
-            if found.shape != wanted.shape or found.dtype != wanted.dtype:
+            array, like = getattr(self, name), getattr(expected, name)
+            if array.shape != like.shape or array.dtype != like.dtype:
                 raise WeightsError(
-                    f"the settled state's {name} is {found.dtype} {found.shape}; "
-                    f"this architecture asks for {wanted.dtype} {wanted.shape}"
+                    f"{name} of the settled state is {array.dtype} {array.shape}; "
+                    f"expected {like.dtype} {like.shape}"
                 )
-            if not np.isfinite(found).all():
-                raise WeightsError(f"the settled state's {name} holds NaN or infinite numbers")
+            if not np.isfinite(array).all():
+                raise WeightsError(f"{name} of the settled state has NaN or infinite values")

@@ -1,10 +1,10 @@
-"""The named arrays of a biLM in one canonical layout, and the check that they fit the architecture.
+"""The named arrays of a biLM in one canonical layout, and the check that they fit an architecture.
 
-Values stand here exactly as the published files have them: the four gates of an LSTM side by side
-in the order i (input), j (candidate), f (forget), o (output), and without the 1.0 that is added to
-the forget gate at run time. Every matrix multiplies from the right: y = x · weight + bias.
-A model with known words adds words.embedding[word] · words.projection to what it makes of a word's
-characters.
+The values are exactly those of the published files: the four gates of an LSTM are concatenated in
+the order i (input), j (candidate), f (forget), o (output), without the 1.0 that is added to the
+forget gate at run time. Every matrix multiplies from the right: y = x · weight + bias.
+A model with word embeddings adds words.embedding[word] · words.projection to what it computes from
+the characters of a word.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from elmokit.errors import WeightsError
 
 FloatArray = npt.NDArray[np.float32]
 Weights = Mapping[str, npt.NDArray[Any]]
+"""Arrays of floating-point numbers by name."""
 
 DIRECTIONS = ("forward", "backward")
 SOFTMAX = ("softmax.weight", "softmax.bias")
-"""The language model's output, (V, P) and (V,): trained models have it, published ones do not."""
+"""Names of the output layer, (V, P) and (V,), which published model files do not contain."""
 
 
 def expected_shapes(config: BiLMConfig) -> dict[str, tuple[int, ...]]:
-    """The name and shape of every array that embedding needs, in reading order."""
+    """Return the name and shape of every array that inference needs, from input to output."""
     cnn, lstm = config.char_cnn, config.lstm
     filters, width, gates = cnn.n_filters, lstm.width, 4 * lstm.cells
     shapes: dict[str, tuple[int, ...]] = {
@@ -59,41 +60,43 @@ def expected_shapes(config: BiLMConfig) -> dict[str, tuple[int, ...]]:
 
 
 def parameter_count(config: BiLMConfig) -> int:
-    """How many numbers the network has, without the softmax."""
+    """Return the number of parameters of the network, without the softmax."""
     return sum(map(math.prod, expected_shapes(config).values()))
 
 
 def check_weights(config: BiLMConfig, weights: Weights) -> None:
-    """Raise `WeightsError` unless every array is there, of its shape, floating point and finite."""
+    """Raise `WeightsError` unless all arrays are present, of their shape, and finite floats."""
     shapes = expected_shapes(config)
     missing = [name for name in shapes if name not in weights]
     if missing:
-        raise WeightsError(f"the weights lack {_listed(missing)}, which this architecture has")
+        raise WeightsError(f"the weights lack {_listed(missing)}, which the architecture needs")
     unknown = [name for name in weights if name not in shapes and name not in SOFTMAX]
     if unknown:
-        raise WeightsError(f"the weights hold {_listed(unknown)}, which this architecture has not")
+        raise WeightsError(
+            f"the weights contain {_listed(unknown)}, which the architecture does not have"
+        )
     for name, shape in shapes.items():
         if weights[name].shape != shape:
             raise WeightsError(
-                f"{name} has the shape {weights[name].shape}; the architecture asks for {shape}"
+                f"{name} has the shape {weights[name].shape}; the architecture needs {shape}"
             )
     _check_softmax(config, weights)
     for name, array in weights.items():
         if array.dtype.kind != "f":
-            raise WeightsError(f"{name} holds {array.dtype}; expected floating-point numbers")
+            raise WeightsError(f"{name} is of type {array.dtype}; expected floating-point numbers")
         if not _is_finite(array):
-            raise WeightsError(f"{name} holds NaN or infinite numbers; the file is damaged")
+            raise WeightsError(f"{name} has NaN or infinite values; the file is damaged")
         release(array)
 
 
 def _is_finite(array: npt.NDArray[Any]) -> bool:
-    """Piece by piece: the answer to each number takes a byte, and a softmax has a billion."""
+    """Return whether all values are finite; in pieces, since a softmax may have a billion."""
     flat = array.reshape(-1)
     return all(np.isfinite(flat[i : i + (1 << 20)]).all() for i in range(0, flat.size, 1 << 20))
 
 
 def release(array: npt.NDArray[Any]) -> None:
-    """Let the system take the memory of a mapped array back; reading it again maps it again."""
+    """Return the memory of a memory-mapped array to the system; it can still be read later."""
     base: Any = array
     while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
         base = base.base
@@ -107,7 +110,7 @@ def _check_softmax(config: BiLMConfig, weights: Weights) -> None:
     if not present:
         return
     if len(present) == 1:
-        raise WeightsError(f"the weights have {present[0]} alone; expected {' and '.join(SOFTMAX)}")
+        raise WeightsError(f"the weights have only {present[0]}; expected {' and '.join(SOFTMAX)}")
     rows, bias = weights[SOFTMAX[0]].shape, weights[SOFTMAX[1]].shape
     if len(rows) != 2 or rows[1] != config.lstm.width or bias != rows[:1]:
         raise WeightsError(

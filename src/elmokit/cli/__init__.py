@@ -1,8 +1,8 @@
-"""The command `elmo`: words to function calls, one file a command.
+"""The command `elmo`: one file per command, and each command calls a public function.
 
-A command's module is imported when it is used, and imports what it needs inside its function, so
-that `elmo --help` answers at once. Errors are one line on stderr; `--debug` shows the traceback.
-Exit codes: 0 done, 1 it could not be done, 2 wrong use, 130 interrupted.
+The module of a command is imported when the command is used, and imports what it needs inside its
+function, so that `elmo --help` is fast. Errors are one line on stderr; `--debug` shows the
+traceback. Exit codes: 0 success, 1 error, 2 wrong usage, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
 import elmokit
-from elmokit.cli.lazy import Lazy
+from elmokit.cli.lazy import LazyGroup
 from elmokit.errors import ElmoError
+from elmokit.extras import explain
 
 COMMANDS = (
     "embed",
@@ -36,45 +38,49 @@ COMMANDS = (
     "change",
     "report",
 )
-"""Each is the function `command` of the module of that name beside this file."""
+"""Names of the commands; each is the function `command` of the module of that name."""
 
 
 @click.group(
-    cls=Lazy,
+    cls=LazyGroup,
     modules={name: f"elmokit.cli.{name}" for name in COMMANDS},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(elmokit.__version__, "-V", "--version", prog_name="elmokit")
-@click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
+@click.option("--debug", is_flag=True, help="Show the full traceback of an error.")
 def elmo(debug: bool) -> None:
-    """ELMo: contextual word vectors from characters.
+    """ELMo: contextual word vectors from a character-level language model.
 
     \b
-    elmo embed "She went to the bank."            look at a sentence's vectors
-    elmo embed --file text.txt --out vectors.h5   embed a file
-    elmo substitutes "She went to the bank."      what a model expects at each place
-    elmo inspect MODEL                            what a model is
-    elmo convert MODEL DIR                        from one format to another
-    elmo models                                   published models, by name
-    elmo bench --size small                       how fast this machine is
+    Embed text and work with models:
+      elmo embed "She went to the bank."            show the vectors of a sentence
+      elmo embed --file text.txt --out vectors.h5   embed a file
+      elmo substitutes "She went to the bank."      show the likeliest words at each position
+      elmo inspect MODEL                            describe a model
+      elmo convert MODEL DIR                        convert a model to another format
+      elmo models                                   list the published models
+      elmo bench --size small                       measure the speed of this machine
 
     \b
-    elmo corpus TEXT... --out CORPUS              make text ready for training
-    elmo pretrain CORPUS --out DIR --minutes 60   a new model from a corpus
-    elmo finetune MODEL TEXT... --out DIR         adapt a model to a domain
-    elmo perplexity MODEL FILE                    how well a model predicts a text
+    Train language models:
+      elmo corpus TEXT... --out CORPUS              prepare text for training
+      elmo pretrain CORPUS --out DIR --minutes 60   train a new model
+      elmo finetune MODEL TEXT... --out DIR         adapt a model to a domain
+      elmo perplexity MODEL FILE                    measure how well a model predicts a text
 
     \b
-    elmo task train ner --train F --dev F --out DIR    a model of one of the six tasks
-    elmo task predict DIR "Ada lived in London."       what it finds
-    elmo task compare ner --train F --dev F --out DIR  what ELMo brings
+    Train models for the six tasks of the paper:
+      elmo task train ner --train F --dev F --out DIR     train a model for a task
+      elmo task predict DIR "Ada lived in London."        use it
+      elmo task compare ner --train F --dev F --out DIR   compare it with and without ELMo
 
     \b
-    elmo analyze layers ner --train F … --runs DIR     what of ELMo helps a task
-    elmo probe pos --train F --test F                  what each layer of a model knows
-    elmo neighbors play --in "They play." --corpus F   the most similar uses
-    elmo change WORD... --then FILE --now FILE         how the uses of words have changed
-    elmo report MODEL                                  all that was measured, as one page
+    Analyze models:
+      elmo analyze layers ner --train F … --runs DIR      measure which layers help a task
+      elmo probe pos --train F --test F                   measure what each layer knows
+      elmo neighbors play --in "They play." --corpus F    find the most similar uses of a word
+      elmo change WORD... --then FILE --now FILE          measure how the use of words has changed
+      elmo report MODEL                                   write all measurements to one page
 
     MODEL is a path (a directory, one file of a model, a zip archive) or a name; `builtin` is the
     English model in the package.
@@ -87,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = args[: args.index("--")] if "--" in args else args
     debug = "--debug" in options
     if debug:
-        args.remove("--debug")  # so that it may stand anywhere
+        args.remove("--debug")  # it may be given anywhere
     warnings.formatwarning = lambda message, *_, **__: f"elmo: warning: {message}\n"
     try:
         code = elmo.main(args, prog_name="elmo", standalone_mode=False)
@@ -100,12 +106,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output has gone (`elmo … | head`); that is no error.
+        # The reader of the output has closed it (`elmo … | head`), which is not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except (ElmoError, OSError, MemoryError) as error:
         if debug:
             raise
-        message = " ".join(str(error).split()) or type(error).__name__
-        print(f"elmo: error: {message}", file=sys.stderr)
-        sys.exit(1)
+        _exit_with_error(error)
+    except ImportError as error:
+        missing = explain(error, _command_name(args))
+        if debug or missing is None:
+            raise
+        _exit_with_error(missing)
+
+
+def _exit_with_error(error: BaseException) -> NoReturn:
+    message = " ".join(str(error).split()) or type(error).__name__
+    print(f"elmo: error: {message}", file=sys.stderr)
+    sys.exit(1)
+
+
+def _command_name(args: Sequence[str]) -> str:
+    """Return the name of the command that the arguments call, such as `elmo task train`."""
+    names: list[str] = ["elmo"]
+    command: click.Command | None = elmo
+    context = click.Context(elmo)
+    for arg in args:
+        if not isinstance(command, click.Group) or arg not in command.list_commands(context):
+            break
+        names.append(arg)
+        try:
+            command = command.get_command(context, arg)
+        except ImportError:
+            break
+    return " ".join(names)

@@ -1,69 +1,10 @@
-"""`elmo bench`: how fast a model runs on this machine."""
+"""`elmo bench`: measure how fast a model runs on this machine."""
 
 from __future__ import annotations
 
-import random
-import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any
 
 import click
-
-if TYPE_CHECKING:
-    from elmokit.elmo import Elmo
-
-SCENARIOS = {
-    "one sentence of 20 words": "ms",
-    "batches of 64, sorted": "words/s",
-    "natural order, one call": "words/s",
-    "one document of 2,000 words": "words/s",
-}
-
-
-def bench(
-    elmo: Elmo,
-    sentences: Sequence[Sequence[str]],
-    rounds: int = 5,
-    tell: Callable[[str], None] = lambda scenario: None,
-) -> dict[str, float]:
-    """The median of each scenario: milliseconds for one sentence, else words a second."""
-    words = [word for sentence in sentences for word in sentence]
-    by_length = sorted(sentences[:256], key=len)
-    work: dict[str, list[Sequence[Sequence[str]]]] = {
-        "one sentence of 20 words": [[words[:20]]],
-        "batches of 64, sorted": [by_length[i : i + 64] for i in range(0, len(by_length), 64)],
-        "natural order, one call": [sentences],
-        "one document of 2,000 words": [[words[:2000]]],
-    }
-    medians = {}
-    for scenario, unit in SCENARIOS.items():
-        tell(scenario)
-        calls = work[scenario]
-        count = sum(len(sentence) for call in calls for sentence in call)
-        seconds = []
-        for turn in range(1 + rounds):  # the first is not counted
-            elmo.forget_words()
-            start = time.perf_counter()
-            for call in calls:
-                elmo.embed(call)
-            if turn:
-                seconds.append(time.perf_counter() - start)
-        median = statistics.median(seconds)
-        medians[scenario] = 1000 * median if unit == "ms" else count / median
-    return medians
-
-
-def made_up_sentences(seed: int = 0) -> Iterator[list[str]]:
-    """Sentences with the lengths and the repetition of words that English has (Zipf)."""
-    source = random.Random(seed)
-    letters = "etaoinshrdlu"
-    lexicon = ["".join(source.choices(letters, k=source.randint(1, 9))) for _ in range(30_000)]
-    weights = list(accumulate(1 / (rank + 3) for rank in range(len(lexicon))))
-    while True:
-        length = max(1, round(source.gauss(21, 9)))
-        yield source.choices(lexicon, cum_weights=weights, k=length)
 
 
 @click.command("bench", short_help="Measure how fast a model runs on this machine.")
@@ -71,13 +12,35 @@ def made_up_sentences(seed: int = 0) -> Iterator[list[str]]:
 @click.option(
     "--size",
     type=click.Choice(["small", "medium", "original"]),
-    help="Random numbers of a published size instead of a MODEL.",
+    help="Measure a model of this published size with random weights, instead of MODEL.",
 )
-@click.option("--file", type=click.Path(), help="Sentences to embed, one a line; else made up.")
-@click.option("--sentences", default=2000, show_default=True, help="How many of them.")
-@click.option("--rounds", default=5, show_default=True, help="Medians over so many rounds.")
-@click.option("--dtype", type=click.Choice(["float32", "int8"]), default="float32")
-@click.option("--threads", type=click.IntRange(min=1), help="Cores to use; all by default.")
+@click.option(
+    "--file",
+    type=click.Path(),
+    show_default="synthetic sentences",
+    help="Text file to embed, one sentence per line.",
+)
+@click.option("--sentences", default=2000, show_default=True, help="Number of sentences to embed.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Number of measurements; their median is printed.",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "int8"]),
+    default="float32",
+    show_default=True,
+    help="Arithmetic of the network; int8 is faster and less exact.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    show_default="all cores",
+    help="Number of threads.",
+)
 def command(
     model: str | None,
     size: str | None,
@@ -89,13 +52,15 @@ def command(
 ) -> None:
     """Measure how fast MODEL, or a model of a published size, runs on this machine.
 
-    Prints a table of medians; the last line is the same as JSON. The machine should have nothing
-    else to do. For a comparison with other implementations see benchmarks/peers.
+    Prints a table of medians; the last line has the same numbers as JSON. Nothing else should run
+    on the machine meanwhile. For a comparison with other implementations see benchmarks/peers.
 
     \b
     elmo bench --size small
     elmo bench --size original --dtype int8 --threads 2
     elmo bench path/to/model --file text.txt
+
+    In Python: `elmokit.benchmark`.
     """
     import json
     from itertools import islice
@@ -104,30 +69,39 @@ def command(
     from rich.console import Console
     from rich.table import Table
 
+    from elmokit.bench import SCENARIOS, benchmark, synthetic_sentences
     from elmokit.bilm.random import random_bilm
     from elmokit.elmo import Elmo
     from elmokit.errors import InputError
+    from elmokit.progress import ProgressDisplay
 
     if (model is None) == (size is None):
-        raise click.UsageError("give a MODEL or a --size")
+        raise click.UsageError("give either a MODEL or a --size")
     start = time.perf_counter()
     if size is not None:
         elmo = Elmo(random_bilm(size), dtype=dtype, threads=threads)
     else:
         elmo = Elmo.load(str(model), dtype=dtype, threads=threads)
-    loaded = time.perf_counter() - start
+    load_seconds = time.perf_counter() - start
     lines = (
-        made_up_sentences()
+        synthetic_sentences()
         if file is None
         else elmo.words(Path(file).read_text(encoding="utf-8").splitlines())
     )
-    chosen = [words for words in islice(lines, sentences) if words]
-    if not chosen:
+    texts = [words for words in islice(lines, sentences) if words]
+    if not texts:
         raise InputError(f"{file} has no sentences to embed")
 
-    console = Console(stderr=True)
-    with console.status("measuring") as status:
-        medians = bench(elmo, chosen, rounds, lambda name: status.update(f"measuring {name}"))
+    scenarios = list(SCENARIOS)
+    with ProgressDisplay() as display:
+        medians = benchmark(
+            elmo,
+            texts,
+            rounds=rounds,
+            on_scenario=lambda name: display.update(
+                f"measuring {name}", scenarios.index(name), len(scenarios)
+            ),
+        )
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
     table.add_column(justify="right")
@@ -135,14 +109,15 @@ def command(
     for scenario, value in medians.items():
         unit = SCENARIOS[scenario]
         table.add_row(scenario, f"{value:,.1f} ms" if unit == "ms" else f"{value:,.0f} {unit}")
-    Console(width=max(100, console.width), highlight=False).print(table)
-    facts: dict[str, Any] = {
+    width = Console(stderr=True).width
+    Console(width=max(100, width), highlight=False).print(table)
+    settings = {
         "model": model or size,
         "engine": elmo.engine,
         "dtype": dtype,
         "threads": threads,
-        "load_seconds": round(loaded, 3),
-        "sentences": len(chosen),
+        "load_seconds": round(load_seconds, 3),
+        "sentences": len(texts),
         "rounds": rounds,
     }
-    click.echo(json.dumps(facts | {name: round(value, 2) for name, value in medians.items()}))
+    click.echo(json.dumps(settings | {name: round(value, 2) for name, value in medians.items()}))

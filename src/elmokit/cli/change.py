@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from elmokit.cli.results import model_options, result_options
-from elmokit.cli.text_options import files_of, form_of, layer_option, text_options
+from elmokit.cli.text_options import layer_option, text_form, text_options
 
 if TYPE_CHECKING:
-    from elmokit.elmo import Layers
-    from elmokit.probe.change.targets import Target
-    from elmokit.train.chunks import Form
+    from elmokit.elmo import LayerChoice
+    from elmokit.probe.change.targets import TargetWord
 
 
 @click.command("change", short_help="Measure how the uses of words have changed between two texts.")
 @click.argument("words", nargs=-1, metavar="[WORD]...")
-@click.option("--then", "then", multiple=True, required=True, metavar="FILE", help="The one text.")
-@click.option("--now", "now", multiple=True, required=True, metavar="FILE", help="The other.")
+@click.option(
+    "--then",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="File of the first text; may be repeated.",
+)
+@click.option(
+    "--now",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="File of the second text; may be repeated.",
+)
 @click.option(
     "--forms",
     multiple=True,
     metavar="A,B,C",
-    help="Forms that count as one word, e.g. play,plays,played; may be repeated.",
+    help="Forms that count as one word, such as play,plays,played; may be repeated.",
 )
 @click.option(
-    "--targets", metavar="FILE", help="A word a line; with TAB and a gold score, if there is one."
+    "--targets",
+    metavar="FILE",
+    help="File with one word per line, each optionally followed by a tab and a gold score.",
 )
 @click.option(
     "--all",
-    "number",
+    "most_frequent",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The N most frequent words that both have, without the 150 that are rather grammar.",
+    help="Compare the N most frequent words of both texts, without the 150 most frequent "
+    "(function words).",
 )
 @model_options
 @layer_option
@@ -43,31 +56,36 @@ if TYPE_CHECKING:
     type=click.Choice(["prt", "apd", "excess"]),
     default="prt",
     show_default=True,
-    help="What the words are ranked by; excess is APD less the distance within the texts.",
+    help="Measure to rank the words by; excess is APD minus the distance within the texts.",
 )
 @click.option(
     "--uses",
     type=click.IntRange(min=2),
     default=200,
     show_default=True,
-    help="At most so many of a word in each text.",
+    help="Maximum number of uses of a word to compare per text.",
 )
 @click.option(
     "--least",
     type=click.IntRange(min=2),
     default=5,
     show_default=True,
-    help="Leave out words with fewer uses.",
+    help="Minimum number of uses per text; words with fewer are left out.",
 )
 @click.option(
     "--permutations",
     type=click.IntRange(min=1),
     default=200,
     show_default=True,
-    help="How often the uses are dealt out at random, for p.",
+    help="Number of permutations per word in the permutation test (p).",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of all that is random.")
-@click.option("--limit", type=click.IntRange(min=1), help="Read so many words of each text.  [all]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    show_default="all",
+    help="Number of words to read of each text.",
+)
 @text_options
 @result_options
 def command(
@@ -76,10 +94,10 @@ def command(
     now: tuple[str, ...],
     forms: tuple[str, ...],
     targets: str | None,
-    number: int | None,
+    most_frequent: int | None,
     model: str,
     threads: int | None,
-    layer: Layers,
+    layer: LayerChoice,
     by: str,
     uses: int,
     least: int,
@@ -94,108 +112,65 @@ def command(
 ) -> None:
     """Measure how the uses of each WORD have changed between two texts.
 
-    APD is the mean cosine distance of a use then and a use now, PRT that of the mean vectors.
-    Beside them: the distance of two uses within a text, what chance gives if the uses are dealt out
-    at random (p), all layers, and the same network before it was trained. Examples show the uses of
-    each text that the other has least of.
+    PRT is the cosine distance between the mean vectors of the uses in the two texts. APD is the
+    mean cosine distance between a use in one text and a use in the other. For comparison there are
+    the distance between two uses within a text, the distances of random groups of the uses (a
+    permutation test, p), all layers, and the same network before training. Examples show the uses
+    of each text that differ most from the other text.
 
-    A WORD is found whatever its case; `play=plays,played` counts other forms as the same word. FILE
-    is read as `elmo corpus` reads text; --then and --now may be repeated. For the data of SemEval's
-    task give --targets and --lines or --tokenized: with gold scores, Spearman's ρ is printed.
+    A WORD is found in upper and lower case; `play=plays,played` counts other forms as the same
+    word. FILE is read as by `elmo corpus`. For the data of SemEval-2020 Task 1 give --targets, and
+    --lines or --tokenized: with gold scores, Spearman's correlation is printed.
 
     \b
     elmo change mouse cell water --then 1990.txt --now 2020.txt
     elmo change --all 100 --then 1990.txt.xz --now 2020.txt.xz --out changed
     elmo change --targets truth/graded.txt --tokenized --then c1.txt.gz --now c2.txt.gz
+
+    In Python: `elmokit.probe.semantic_change`.
     """
-    form = form_of(lines, tokenized)
+    form = text_form(lines, tokenized)
 
-    from elmokit.cli.results import finish, load, spinner
-    from elmokit.probe.change.measure import changes, changes_measured
-    from elmokit.probe.neighbors.indexing import layer_number
-    from elmokit.probe.results import signature
+    from elmokit.cli.results import load_model, save_and_print
+    from elmokit.probe.change.measure import semantic_change
+    from elmokit.progress import ProgressDisplay
 
-    data = {**files_of(then, "then"), **files_of(now, "now")}
-    elmo = load(model, threads)
-    texts = tuple(_Words(files, form, column, limit) for files in (then, now))
-    with spinner("reading the texts") as say:
-        wanted = _targets(words, forms, targets, number, texts, least)
-        determined = signature(
+    target_words = _choose_targets(words, forms, targets, most_frequent)
+    elmo = load_model(model, threads)
+    with ProgressDisplay() as display:
+        measured = semantic_change(
             elmo,
-            data,
-            targets=[[target.name, *target.forms, target.gold] for target in wanted],
-            layer=layer_number(elmo, layer),
-            by=by,
-            uses=uses,
-            least=least,
-            permutations=permutations,
-            seed=seed,
-            limit=limit,
-            form=form,
-            column=column,
-        )
-        found = changes(
-            elmo,
-            texts[0],
-            texts[1],
-            wanted,
+            then,
+            now,
+            target_words,
+            most_frequent=most_frequent,
             layer=layer,
             by=by,
-            uses=uses,
-            least=least,
+            max_uses=uses,
+            min_uses=least,
             permutations=permutations,
             seed=seed,
-            tell=lambda what, done, of: say(f"{what} ({done} of {of} words)" if done else what),
+            max_words=limit,
+            form=form,
+            column=column,
+            callback=display.update,
         )
-    finish(changes_measured(found, determined), out, as_json)
+    save_and_print(measured, out, as_json)
 
 
-def _targets(
-    words: tuple[str, ...],
-    forms: tuple[str, ...],
-    file: str | None,
-    number: int | None,
-    texts: Sequence[_Words],
-    least: int,
-) -> list[Target]:
-    """What to look for, from all the places where it may be said."""
-    from elmokit.probe.change.targets import (
-        frequent_targets,
-        make_target,
-        parse_target,
-        read_targets,
-    )
+def _choose_targets(
+    words: tuple[str, ...], forms: tuple[str, ...], file: str | None, most_frequent: int | None
+) -> list[TargetWord]:
+    """Return the words that the arguments, `--forms` or `--targets` name; none for `--all`."""
+    from elmokit.probe.change.targets import make_target, parse_target, read_targets
 
-    found = [*map(parse_target, words), *(make_target(each.split(",")) for each in forms)]
+    targets = [*map(parse_target, words), *(make_target(each.split(",")) for each in forms)]
     if file:
-        if found:
+        if targets:
             raise click.UsageError("give words or --targets, not both")
-        found = read_targets(file)
-    if number:
-        if found:
-            raise click.UsageError("give words or --all, not both")
-        found = frequent_targets(texts[0], texts[1], number, least)
-        if not found:
-            raise click.UsageError(f"the texts share no word with {least} uses in both")
-    if not found:
+        targets = read_targets(file)
+    if most_frequent and targets:
+        raise click.UsageError("give words or --all, not both")
+    if not most_frequent and not targets:
         raise click.UsageError("give words, --targets FILE or --all N")
-    return found
-
-
-class _Words:
-    """The sentences of a text, up to so many words; can be read again."""
-
-    def __init__(
-        self, files: Sequence[str], form: Form, column: str | None, limit: int | None
-    ) -> None:
-        self._files, self._form, self._column, self._limit = files, form, column, limit
-
-    def __iter__(self) -> Iterator[list[str]]:
-        from elmokit.train.reading import Text
-
-        count = 0
-        for words in Text(self._files, self._form, self._column):
-            yield words
-            count += len(words)
-            if self._limit is not None and count >= self._limit:
-                return
+    return targets

@@ -1,26 +1,8 @@
-"""`elmo convert`: a model from one format to another."""
+"""`elmo convert`: convert a model from one format to another."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
-
-
-def convert(
-    source: str | Path, target: str | Path, format: str | None = None, force: bool = False
-) -> tuple[list[Path], list[str]]:
-    """Convert a model; returns the files written and what the new format cannot hold."""
-    from elmokit import formats
-    from elmokit.elmo import Elmo
-    from elmokit.errors import InputError
-
-    formats.writes_as(target, format)
-    place = Path(target).expanduser()
-    if not force and place.exists() and not (place.is_dir() and not any(place.iterdir())):
-        raise InputError(f"{target} exists; nothing was written. Give another name, or --force")
-    elmo = Elmo.load(source)
-    return elmo.save(target, format), formats.left_behind(elmo.bilm, target, format)
 
 
 @click.command("convert", short_help="Convert a model from one format to another.")
@@ -29,23 +11,31 @@ def convert(
 @click.option(
     "--format",
     type=click.Choice(["native", "allennlp"]),
-    help="What to write. By default OUT decides: .hdf5 and .zip are AllenNLP's, else native.",
+    help="Format to write. By default the ending of OUT decides: .hdf5 and .zip are AllenNLP's, "
+    "everything else is native.",
 )
 @click.option("--force", is_flag=True, help="Write even if OUT exists.")
 def command(source: str, target: str, format: str | None, force: bool) -> None:
-    """Convert the model IN to OUT.
+    """Convert the model IN to another format and write it to OUT.
 
-    IN is a directory, one file of a model, a zip archive, or a name. OUT is a directory (our own
-    format: checksums, memory-mapped weights, settled state), or options and weights for AllenNLP
-    and bilm-tf. The numbers stay the same, bit for bit, there and back.
+    IN is a directory, one file of a model, a zip archive, or a name. OUT is a directory in
+    elmokit's own format (with checksums, memory-mapped weights and settled state), or options and
+    weights for AllenNLP and bilm-tf. The weights stay the same, bit for bit, in both directions.
 
     \b
-    elmo convert elmo_weights.hdf5 my-model           HDF5 to a directory of ours
+    elmo convert elmo_weights.hdf5 my-model           HDF5 to elmokit's own format
     elmo convert my-model export --format allennlp    export/options.json, export/weights.hdf5
-    elmo convert my-model elmo.zip                    the same pair in a zip archive
+    elmo convert my-model elmo.zip                    options and weights in a zip archive
+
+    In Python: `elmokit.convert_model`.
     """
-    files, lost = convert(source, target, format, force)
-    for file in files:
+    from elmokit.convert import convert_model
+
+    converted = convert_model(source, target, format=format, overwrite=force)
+    for file in converted.files:
         click.echo(f"{file}  {file.stat().st_size:,} bytes")
-    if lost:
-        click.echo(f"not in this format, left behind: {', '.join(lost)}", err=True)
+    if converted.left_out:
+        click.echo(
+            f"left out, since this format cannot store it: {', '.join(converted.left_out)}",
+            err=True,
+        )

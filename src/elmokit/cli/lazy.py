@@ -1,4 +1,4 @@
-"""A group of commands whose modules are imported when they are used."""
+"""A click group whose commands are imported when they are used."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ from typing import Any
 import click
 
 
-class Lazy(click.Group):
-    """Each command is the function `command` of a module."""
+class LazyGroup(click.Group):
+    """A group in which each command is the function `command` of a module."""
 
     def __init__(self, *args: Any, modules: Mapping[str, str], **options: Any) -> None:
-        """`modules` are their full names, by the commands' names."""
+        """Create the group.
+
+        Args:
+            *args: Arguments of `click.Group`.
+            modules: Full module name of each command, by the command's name.
+            **options: Keyword arguments of `click.Group`.
+        """
         super().__init__(*args, **options)
         self._modules = modules
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """In the order given, not of the alphabet."""
+        """Return the names of the commands in the order of `modules`."""
         return list(self._modules)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """Import it."""
+        """Import and return a command."""
         if name not in self._modules:
             return None
         command: click.Command = import_module(self._modules[name]).command

@@ -1,4 +1,4 @@
-"""`elmo models`: the published models that can be named."""
+"""`elmo models`: list the published models."""
 
 from __future__ import annotations
 
@@ -6,37 +6,39 @@ import click
 
 
 @click.command("models", short_help="List the published models that can be loaded by name.")
-@click.argument("word", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-def command(word: str | None, as_json: bool) -> None:
-    """List the published models that can be loaded by name, or those that WORD occurs in.
+@click.argument("search", metavar="[TEXT]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+def command(search: str | None, as_json: bool) -> None:
+    """List the published models that can be loaded by name.
 
-    A name stands wherever a model is asked for; the model is downloaded at its first use and kept.
-    Names on the Hugging Face hub (owner/name) and addresses work as well.
+    With TEXT, list only those whose name, language or description contain it.
+
+    Every command that takes a model takes such a name; the model is downloaded at first use and
+    kept. Names on the Hugging Face hub (owner/name) and web addresses work as well.
 
     \b
     elmo models
     elmo models german
     elmo embed -m small "She went to the bank."
+
+    In Python: `elmokit.list_models`.
     """
     import json
 
     from rich.console import Console
     from rich.table import Table
 
-    from elmokit.fetch import PUBLISHED
+    from elmokit.fetch.published import list_models
 
-    asked = (word or "").lower()
-    found = [m for m in PUBLISHED if asked in f"{m.name} {m.language} {m.description}".lower()]
+    models = list_models(search)
     if as_json:
-        for model in found:
-            size = sum(file.bytes or 0 for file in model.files) or None
-            facts = {"name": model.name, "language": model.language, "bytes": size}
-            click.echo(json.dumps(facts | {"description": model.description, "page": model.page}))
+        for model in models:
+            line = {"name": model.name, "language": model.language, "bytes": model.bytes}
+            click.echo(json.dumps(line | {"description": model.description, "page": model.page}))
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for title in ("name", "language", "description"):
         table.add_column(title, no_wrap=title != "description")
-    for model in found:
+    for model in models:
         table.add_row(model.name, model.language, model.description)
-    Console(highlight=False).print(table if found else f"no published model has {word!r} in it")
+    Console(highlight=False).print(table if models else f"no published model matches {search!r}")

@@ -1,4 +1,4 @@
-"""What all commands that measure a model have in common: which model, where the numbers go."""
+"""What all commands that measure a model share: the model, and where the results go."""
 
 from __future__ import annotations
 
@@ -14,47 +14,52 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from elmokit.elmo import Elmo
-    from elmokit.probe.results import Json
+    from elmokit.probe.results import Measurement
     from elmokit.probe.tables import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
-LEAST = 18
-"""Letters of a column of words that a narrow terminal must leave."""
-
-_MODEL = (
-    click.option(
-        "-m", "--model", default="builtin", show_default=True, help="A path or a name: the biLM."
-    ),
-    click.option("--threads", type=click.IntRange(min=1), help="Cores to use; all by default."),
-)
-_RESULT = (
-    click.option(
-        "--out",
-        metavar="DIR",
-        help="Where numbers (JSON) and pictures (SVG) go.  [the cache, for `elmo report`]",
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON."),
-)
+MIN_TEXT_WIDTH = 18
+"""Minimum width of a column of text on a narrow terminal, in characters."""
 
 
 def model_options(function: F) -> F:
     """Add `--model` and `--threads`."""
-    return _added(_MODEL, function)
+    function = click.option(
+        "--threads",
+        type=click.IntRange(min=1),
+        help="Number of threads.  [default: one per core]",
+    )(function)
+    return click.option(
+        "-m",
+        "--model",
+        default="builtin",
+        show_default=True,
+        help="Model to measure: a path or a name.",
+    )(function)
 
 
 def result_options(function: F) -> F:
     """Add `--out` and `--json`."""
-    return _added(_RESULT, function)
+    function = click.option(
+        "--json", "as_json", is_flag=True, help="Print the measurement as JSON instead of tables."
+    )(function)
+    return click.option(
+        "--out",
+        metavar="DIR",
+        help="Directory for the numbers (JSON) and figures (SVG).  [default: the cache, where "
+        "`elmo report` finds them]",
+    )(function)
 
 
-def _added(options: tuple[Callable[[F], F], ...], function: F) -> F:
-    for option in reversed(options):
-        function = option(function)
-    return function
+def seed_option(function: F) -> F:
+    """Add `--seed`."""
+    return click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")(
+        function
+    )
 
 
-def load(model: str, threads: int | None) -> Elmo:
-    """The model, with BLAS held to as many threads."""
+def load_model(model: str, threads: int | None) -> Elmo:
+    """Load the model, and limit BLAS to the same number of threads."""
     from threadpoolctl import threadpool_limits
 
     from elmokit.elmo import Elmo
@@ -64,51 +69,62 @@ def load(model: str, threads: int | None) -> Elmo:
     return Elmo.load(model, threads=threads)
 
 
-def finish(found: Json, out: str | None, as_json: bool, name: str | None = None) -> None:
-    """Keep a measurement, print it, and say where it is."""
+def save_and_print(
+    measurement: Measurement, out: str | None, as_json: bool, name: str | None = None
+) -> None:
+    """Save a measurement, print its tables or its JSON, and print the files to stderr.
+
+    Args:
+        measurement: The measurement.
+        out: Directory to write to; the cache if None.
+        as_json: Print JSON instead of tables.
+        name: File name without its extension; the kind of the measurement if None.
+    """
     from rich.console import Console
     from rich.text import Text
 
-    from elmokit.probe.results import keep, tables
+    from elmokit.probe.results import render_tables, save_measurement
 
-    written = keep(found, out, name)
+    written = save_measurement(measurement, out, name)
     if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False))
+        click.echo(json.dumps(measurement, ensure_ascii=False))
     else:
         console = Console(highlight=False)
-        for table in tables(found):
-            console.print(Text(table.title, "bold"))  # brackets are no markup
+        for table in render_tables(measurement):
+            console.print(Text(table.title, "bold"))  # as `Text`, since brackets are no markup
             console.print(rich_table(table))
             if table.note:
                 console.print(Text(table.note, "dim"))
             console.print()
     for path in written:
-        click.echo(f"{'numbers' if path.suffix == '.json' else 'picture'}: {path}", err=True)
+        click.echo(f"{'numbers' if path.suffix == '.json' else 'figure'}: {path}", err=True)
 
 
 def rich_table(table: Table) -> RichTable:
-    """For a terminal, without its title."""
+    """Return a table for the terminal, without its title."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    rich = RichTable(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for i, name in enumerate(table.columns):
-        words = i in table.left
-        least = min(max(len(row[i]) for row in table.rows), LEAST) if words and table.rows else None
-        kind: JustifyMethod = "left" if words else "right"
-        shown.add_column(Text(name), justify=kind, no_wrap=not words, min_width=least)
+        is_text = i in table.left
+        width = None
+        if is_text and table.rows:
+            width = min(max(len(row[i]) for row in table.rows), MIN_TEXT_WIDTH)
+        justify: JustifyMethod = "left" if is_text else "right"
+        rich.add_column(Text(name), justify=justify, no_wrap=not is_text, min_width=width)
     for r, row in enumerate(table.rows):
-        shown.add_row(
+        rich.add_row(
             *(Text(text, "bold" if (r, i) in table.bold else "") for i, text in enumerate(row))
         )
-    return shown
+    return rich
 
 
 @contextmanager
-def spinner(what: str) -> Iterator[Callable[[str], None]]:
-    """Say on a terminal what is being done; call what it gives with the next thing."""
-    from rich.console import Console
+def spinner(text: str) -> Iterator[Callable[[str], None]]:
+    """Show what is being done; yields a function that replaces the text."""
+    from elmokit.progress import ProgressDisplay
 
-    console = Console(stderr=True)
-    with console.status(what) as status:
-        yield lambda words: status.update(words)
+    with ProgressDisplay() as display:
+        display.update(text, 0)
+        yield lambda new: display.update(new, 0)

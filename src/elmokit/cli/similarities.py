@@ -1,4 +1,4 @@
-"""Vectors as a person can look at them: how words relate, and a word against itself elsewhere."""
+"""Tables of similarities: between the words of a sentence, and between two uses of a word."""
 
 from __future__ import annotations
 
@@ -12,26 +12,31 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from elmokit.bilm.weights import FloatArray
-    from elmokit.elmo import Elmo, Layers
+    from elmokit.elmo import Elmo, LayerChoice
 
 CELL = 5
-"""Columns of the terminal that a number takes; words above it are cut to fit."""
+"""Width of a number in terminal columns; words above it are cut to fit."""
 NEAREST = 3
+"""Number of nearest words that are printed where the whole matrix is too wide."""
 MOST_PAIRS = 12
+"""Number of pairs of equal words that are printed at most."""
 
 
-def show_relations(elmo: Elmo, sentences: Sequence[Sequence[str]], layers: Layers) -> None:
-    """Print, for each sentence, how its words relate; then, for words seen twice, how far apart.
+def print_similarities(elmo: Elmo, sentences: Sequence[Sequence[str]], layers: LayerChoice) -> None:
+    """Print the similarities within each sentence, then those of words that occur twice.
 
-    `layers` says whose vectors the first part compares; for "all" it is the mix of them.
+    Args:
+        elmo: The model.
+        sentences: The words of each sentence.
+        layers: The vectors that are compared within a sentence; for `"all"`, the mix of them.
     """
-    choose = elmo.choose("mix" if layers == "all" else layers)
+    choose = elmo.layer_selector("mix" if layers == "all" else layers)
     console = Console(highlight=False)
     all_layers = list(elmo.stream(sentences, layers="all"))
-    whose = {"mix": "the mix of all layers", "all": "the mix of all layers", "top": "the top layer"}
+    names = {"mix": "the mix of all layers", "all": "the mix of all layers", "top": "the top layer"}
     console.print(
-        f"{elmo.layers} layers of {elmo.dim}; the cosine between words, by "
-        f"{whose.get(str(layers), f'layer {layers}')}",
+        f"{elmo.layers} layers of size {elmo.dim}; cosine similarity of words by "
+        f"{names.get(str(layers), f'layer {layers}')}",
         style="dim",
     )
     for number, (words, vectors) in enumerate(zip(sentences, all_layers, strict=True), start=1):
@@ -41,11 +46,11 @@ def show_relations(elmo: Elmo, sentences: Sequence[Sequence[str]], layers: Layer
             Text(str(vectors.shape[1:]), style="dim"),
         )
         if len(words) > 1:
-            _show_sentence(console, words, choose(vectors))
-    _show_repeated(console, sentences, all_layers)
+            _print_sentence(console, words, choose(vectors))
+    _print_repeated(console, sentences, all_layers)
 
 
-def _show_sentence(console: Console, words: Sequence[str], vectors: FloatArray) -> None:
+def _print_sentence(console: Console, words: Sequence[str], vectors: FloatArray) -> None:
     cosine = _cosines(vectors, vectors)
     label = min(12, max(map(len, words)))
     fits = label + 4 + (CELL + 1) * len(words) <= console.width
@@ -69,24 +74,26 @@ def _show_sentence(console: Console, words: Sequence[str], vectors: FloatArray) 
     console.print(table)
 
 
-def _show_repeated(
+def _print_repeated(
     console: Console, sentences: Sequence[Sequence[str]], layers: Sequence[FloatArray]
 ) -> None:
-    """Words that occur more than once: the cosine of their vectors, layer by layer."""
-    places: dict[str, list[tuple[int, int]]] = {}
+    """Print the similarity of each two uses of a word, layer by layer."""
+    uses: dict[str, list[tuple[int, int]]] = {}
     for s, words in enumerate(sentences):
         for w, word in enumerate(words):
             if any(c.isalnum() for c in word):
-                places.setdefault(word.lower(), []).append((s, w))
+                uses.setdefault(word.lower(), []).append((s, w))
     pairs = [
         (word, a, b)
-        for word, where in places.items()
-        for i, a in enumerate(where)
-        for b in where[i + 1 :]
+        for word, positions in uses.items()
+        for i, a in enumerate(positions)
+        for b in positions[i + 1 :]
     ]
     if not pairs:
         return
-    console.print("\nThe same word in two places: cosine of its two vectors", style="bold")
+    console.print(
+        "\nThe same word in two places: cosine similarity of its two vectors", style="bold"
+    )
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for title in ("word", "first", "second", "word vector"):
         table.add_column(title, no_wrap=True)
@@ -97,13 +104,15 @@ def _show_repeated(
         one, two = layers[s1][:, w1], layers[s2][:, w2]
         cosines = [float(_cosines(a[None], b[None])[0, 0]) for a, b in zip(one, two, strict=True)]
         rows.append((cosines[-1], word, (s1, w1), (s2, w2), cosines))
-    rows.sort()  # the furthest apart first
+    rows.sort()  # the least similar first
     for _, word, first, second, cosines in rows[:MOST_PAIRS]:
-        where = [f"sentence {s + 1}, word {w + 1}" for s, w in (first, second)]
-        table.add_row(word, *where, *map(_cell, cosines))
+        positions = [f"sentence {s + 1}, word {w + 1}" for s, w in (first, second)]
+        table.add_row(word, *positions, *map(_cell, cosines))
     console.print(table)
     if len(rows) > MOST_PAIRS:
-        console.print(f"and {len(rows) - MOST_PAIRS} more, closer together", style="dim")
+        console.print(
+            f"and {len(rows) - MOST_PAIRS} more pairs, which are more similar", style="dim"
+        )
 
 
 def _cosines(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -113,7 +122,7 @@ def _cosines(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _cell(cosine: float) -> Text:
-    """A cosine, the brighter the closer."""
+    """Return a similarity as text; the higher, the brighter."""
     shade = round(max(0.0, min(1.0, float(cosine))) * 4)
     style = ("dim", "blue", "cyan", "green", "bold yellow")[shade]
     return Text(f"{cosine:.2f}", style)

@@ -1,4 +1,4 @@
-"""`elmo substitutes`: what else could stand at each place of a sentence."""
+"""`elmo substitutes`: show the likeliest words at each position of a sentence."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from elmokit.lm import Place, Ranking
+    from elmokit.lm.substitution import SubstitutePosition, SubstituteRanking
 
 
-@click.command("substitutes", short_help="Show which words could stand at each place.")
+@click.command("substitutes", short_help="Show the likeliest words at each position of a sentence.")
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @click.option(
-    "-m", "--model", default="builtin", show_default=True, help="A model: its path or its name."
+    "-m", "--model", default="builtin", show_default=True, help="Path or name of the model."
 )
 @click.option(
     "-k",
@@ -27,20 +27,30 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="How many words for each place.",
+    help="Number of words to show per position.",
 )
-@click.option("--word", "number", type=click.IntRange(min=1), help="Only word N of the sentence.")
-@click.option("--at", metavar="WORD", help="Only where this word stands.")
-@click.option("--tokenized", is_flag=True, help="Words are separated by spaces already.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a sentence.")
+@click.option(
+    "--word",
+    "number",
+    type=click.IntRange(min=1),
+    help="Show only the word with this number, counted from 1.",
+)
+@click.option("--at", metavar="WORD", help="Show only the positions of this word.")
+@click.option("--tokenized", is_flag=True, help="The words are separated by spaces already.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per sentence.")
 @click.option(
     "--state",
     type=click.Choice(["settled", "zero"]),
     default="settled",
     show_default=True,
-    help="Where a sentence starts from.",
+    help="Initial state of each sentence.",
 )
-@click.option("--threads", type=click.IntRange(min=1), help="Cores to use; all by default.")
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    show_default="all cores",
+    help="Number of threads.",
+)
 def command(
     texts: tuple[str, ...],
     model: str,
@@ -52,48 +62,50 @@ def command(
     state: str,
     threads: int | None,
 ) -> None:
-    """Show which words the model expects at each place of a sentence.
+    """Show the words that the model finds likeliest at each position of a sentence.
 
-    Each TEXT is a sentence; from stdin, each line is one. The forward model knows the words before
-    the place, the backward model those behind it; neither sees the word itself. Both together are
-    the product of their probabilities, normalized. Beside the word that stands there: its rank
-    and its probability. <UNK> is any word out of the vocabulary.
+    Each TEXT is a sentence; on stdin, each line is one. The forward model sees the words before the
+    position, the backward model those after it; neither sees the word itself. "both" is the
+    normalized product of their probabilities. Rank and probability are those of the word in the
+    sentence. <UNK> stands for any word that is not in the vocabulary.
 
     \b
     elmo substitutes "She went to the bank ."
     elmo substitutes "She went to the bank ." --at bank -k 20
     elmo substitutes -m DIR --word 5 --json "She went to the bank ."
+
+    In Python: `elmokit.lm.substitutes`.
     """
     if number is not None and at is not None:
-        raise click.UsageError("give --word or --at, not both")
+        raise click.UsageError("give either --word or --at, not both")
     if not texts and sys.stdin.isatty():
-        raise click.UsageError("give a TEXT, or pipe sentences in")
+        raise click.UsageError("give a TEXT, or pipe sentences to stdin")
 
     from rich.console import Console
 
     from elmokit.elmo import Elmo
-    from elmokit.lm import substitutes
+    from elmokit.lm.substitution import substitutes
 
     elmo = Elmo.load(model, state=state, threads=threads)
     console = Console(highlight=False)
-    for index, line in enumerate(texts or _stdin()):
+    for index, line in enumerate(texts or _read_stdin()):
         words = line.split() if tokenized else elmo.tokenize(line)
-        chosen = _chosen(words, number, at)
-        (places,) = substitutes(elmo, [words], k=count)
+        selected = _select(words, number, at)
+        (positions,) = substitutes(elmo, [words], k=count)
         if as_json:
-            asked = [{"index": i} | places[i].to_dict() for i in chosen]
-            click.echo(json.dumps({"index": index, "words": words, "places": asked}))
+            places = [{"index": i} | positions[i].to_dict() for i in selected]
+            click.echo(json.dumps({"index": index, "words": words, "places": places}))
             continue
         if index:
             console.print()
         if number is None and at is None:
-            _show_all(console, places)
+            _print_sentence(console, positions)
         else:
-            for i in chosen:
-                _show_one(console, words, i, places[i])
+            for i in selected:
+                _print_position(console, words, i, positions[i])
 
 
-def _stdin() -> Iterator[str]:
+def _read_stdin() -> Iterator[str]:
     from elmokit.text.files import STDIN, TextFile, decode_lines
 
     return (
@@ -104,88 +116,92 @@ def _stdin() -> Iterator[str]:
     )
 
 
-def _chosen(words: Sequence[str], number: int | None, at: str | None) -> list[int]:
-    """The places that are asked for."""
+def _select(words: Sequence[str], number: int | None, at: str | None) -> list[int]:
+    """Return the indices of the words to show."""
     from elmokit.errors import InputError
 
     sentence = " ".join(words)
     if not words:
-        raise InputError("there are no words in the text")
+        raise InputError("the text has no words")
     if number is not None:
         if number > len(words):
-            raise InputError(f"--word {number}: the sentence has {len(words)} words: {sentence}")
+            raise InputError(
+                f"--word is {number}, but the sentence has {len(words)} words: {sentence}"
+            )
         return [number - 1]
-    places = [i for i, word in enumerate(words) if at in (None, word)]
-    if not places:
-        raise InputError(f"--at {at}: it is none of the words of: {sentence}")
-    return places
+    selected = [i for i, word in enumerate(words) if at in (None, word)]
+    if not selected:
+        raise InputError(f"--at is {at!r}, which is not a word of the sentence: {sentence}")
+    return selected
 
 
-# -- for people ------------------------------------------------------------------------------------
-
-
-def _show_all(console: Console, places: Sequence[Place]) -> None:
-    """A row a place; the words alone."""
+def _print_sentence(console: Console, positions: Sequence[SubstitutePosition]) -> None:
+    """Print one row per position, with the words only."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(header_style="dim", border_style="dim", show_lines=True)
     table.add_column("", justify="right", style="dim")
-    table.add_column("word", min_width=min(16, max(len(place.word) for place in places)))
+    width = min(16, max(len(position.word) for position in positions))
+    table.add_column("word", min_width=width)
     for name in ("forward", "backward", "both"):
         table.add_column(name, ratio=1)
-    for number, place in enumerate(places, start=1):
+    for number, position in enumerate(positions, start=1):
         cells = []
-        for ranking in (place.forward, place.backward, place.both):
-            cell = Text.assemble((_own(ranking) + "\n", "dim"))
+        for ranking in (position.forward, position.backward, position.both):
+            cell = Text.assemble((_rank_text(ranking) + "\n", "dim"))
             for word, _ in ranking.best:
-                cell.append_text(_marked(word, place)).append(" ")
+                cell.append_text(_word_text(word, position)).append(" ")
             cells.append(cell)
-        table.add_row(str(number), _title(place), *cells)
+        table.add_row(str(number), _title(position), *cells)
     console.print(table)
 
 
-def _show_one(console: Console, words: Sequence[str], i: int, place: Place) -> None:
-    """One place: the words with their probabilities."""
+def _print_position(
+    console: Console, words: Sequence[str], i: int, position: SubstitutePosition
+) -> None:
+    """Print the words of one position with their probabilities."""
     from rich.table import Table
     from rich.text import Text
 
-    around = Text(" ").join(
+    sentence = Text(" ").join(
         Text(word, "bold cyan" if j == i else "") for j, word in enumerate(words)
     )
-    console.print(around)
-    rankings = (place.forward, place.backward, place.both)
+    console.print(sentence)
+    rankings = (position.forward, position.backward, position.both)
     table = Table(header_style="dim", border_style="dim")
     for name, ranking in zip(("forward", "backward", "both"), rankings, strict=True):
-        table.add_column(f"{name}\n{_own(ranking)}", no_wrap=True)
+        table.add_column(f"{name}\n{_rank_text(ranking)}", no_wrap=True)
         table.add_column("", justify="right", no_wrap=True)
     for best in zip(*(ranking.best for ranking in rankings), strict=True):
         cells: list[Text] = []
         for word, probability in best:
-            cells += [_marked(word, place), Text(_chance(probability), "dim")]
+            cells += [_word_text(word, position), Text(_percent(probability), "dim")]
         table.add_row(*cells)
     console.print(table)
 
 
-def _title(place: Place) -> Text:
+def _title(position: SubstitutePosition) -> Text:
     from rich.text import Text
 
-    title = Text(place.word, "bold cyan")
-    return title if place.known == place.word else title.append(f"\n{place.known}", "dim")
+    title = Text(position.word, "bold cyan")
+    if position.known == position.word:
+        return title
+    return title.append(f"\n{position.known}", "dim")
 
 
-def _own(ranking: Ranking) -> str:
-    """What the word that stands there got."""
-    return f"rank {ranking.rank:,}, {_chance(ranking.probability)}"
+def _rank_text(ranking: SubstituteRanking) -> str:
+    """Return rank and probability of the word in the sentence."""
+    return f"rank {ranking.rank:,}, {_percent(ranking.probability)}"
 
 
-def _marked(word: str, place: Place) -> Text:
-    """The word that stands there is easy to find among the others."""
+def _word_text(word: str, position: SubstitutePosition) -> Text:
+    """Return a word, highlighted if it is the one in the sentence."""
     from rich.text import Text
 
-    return Text(word, "bold green" if word == place.known else "")
+    return Text(word, "bold green" if word == position.known else "")
 
 
-def _chance(probability: float) -> str:
+def _percent(probability: float) -> str:
     percent = 100 * probability
     return f"{percent:.1f} %" if percent >= 0.1 else f"{percent:.2g} %"

@@ -1,1 +1,1 @@
-"""The public faces of the libraries that ELMo lived in, over ours: old code, one import changed."""
+"""Drop-in replacements for the ELMo classes of other libraries; old code changes one import."""

@@ -1,1 +1,1 @@
-"""The frozen biLM, running: words in, layers out. No torch."""
+"""Inference with a frozen biLM: words in, layers out, without torch."""

@@ -1,16 +1,16 @@
-"""Sentences of different lengths side by side, without padding.
+"""Batches of sentences of different lengths, without padding.
 
-A *packing* lays the words of a batch out step by step: first the first word of every sentence,
-then every second word, …; the longest sentence first, so that the sentences that still have words
-at step t are the first `alive[t]`. A *plan* cuts a list of sentences into batches of similar
-lengths and bounded size. Knows nothing about what is computed.
+`pack` lays out the words of a batch step by step: the first word of every sentence, then the second
+word of every sentence, and so on. Longer sentences come first, so that the sentences that still
+have words at step t are the first `alive[t]`. `plan_batches` divides a list of sentences into
+batches of similar lengths and bounded size. Nothing here depends on what is computed.
 
-Shape letters: B sentences, T steps, N = all words of the batch, sentence marks included.
+Shape letters: B sentences, T steps, N words of the batch, sentence marks included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,38 +19,41 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.int64]
 
 BATCH_WORDS = 2048
-"""Words in a batch: enough to keep the matrix products busy, few enough to bound the memory."""
+"""Words per batch: enough to keep the matrix products busy, few enough to bound the memory."""
 
 
 @dataclass(frozen=True)
 class Packing:
-    """Where each word of a batch lies. Ranks count sentences from the longest to the shortest."""
+    """The layout of a packed batch. A sentence's rank is its position from longest to shortest."""
 
     order: IntArray
-    """(B,) the place in the batch of each rank."""
+    """(B,) index in the batch of the sentence of each rank."""
     alive: IntArray
-    """(T,) how many sentences have a word at each step, falling."""
+    """(T,) number of sentences that have a word at each step; never increases."""
     mirror: IntArray
-    """(N,) for each row, the row of the same sentence as far from its end: reads it backward."""
+    """(N,) row that is as far from the sentence's end as this row is from its beginning.
+
+    Indexing with it reverses every sentence.
+    """
     source: IntArray
-    """(N,) for each row, its place in the sentences written one after another."""
+    """(N,) index of each row in the concatenation of the sentences."""
 
     @property
     def rows(self) -> int:
-        """N."""
+        """Number of rows N."""
         return len(self.mirror)
 
     def unpack(self, packed: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """(…, N, D) in packed order to (…, N, D) in the order of the sentences."""
+        """Reorder (…, N, D) from packed order to sentence after sentence."""
         if len(self.order) == 1:
-            return packed  # one sentence lies in order already, and may be long
+            return packed  # a single sentence is in order already, and may be long
         out = np.empty_like(packed)
         out[..., self.source, :] = packed
         return out
 
 
 def pack(lengths: Sequence[int] | IntArray) -> Packing:
-    """Lay out sentences of these lengths, all at least 1."""
+    """Return the layout of sentences of these lengths, which are at least 1."""
     lengths_B = np.asarray(lengths, np.int64)
     order = np.argsort(-lengths_B, kind="stable")
     sorted_B = lengths_B[order]
@@ -65,10 +68,10 @@ def pack(lengths: Sequence[int] | IntArray) -> Packing:
     return Packing(order, alive, mirror, starts[rank] + step)
 
 
-def plan(lengths: Sequence[int], batch_words: int = BATCH_WORDS) -> list[list[int]]:
-    """Cut sentences into batches: indices, similar lengths together, at most `batch_words` each.
+def plan_batches(lengths: Sequence[int], batch_words: int = BATCH_WORDS) -> list[list[int]]:
+    """Divide sentences into batches of similar lengths, as lists of sentence indices.
 
-    A longer sentence is a batch of its own.
+    A batch has at most `batch_words` words; a longer sentence is a batch of its own.
     """
     batches: list[list[int]] = []
     room = 0
@@ -79,3 +82,17 @@ def plan(lengths: Sequence[int], batch_words: int = BATCH_WORDS) -> list[list[in
         batches[-1].append(index)
         room -= lengths[index]
     return batches
+
+
+def windows(sentences: Iterable[Sequence[str]], window_words: int) -> Iterator[list[Sequence[str]]]:
+    """Yield consecutive sentences in lists of about `window_words` words, marks included."""
+    window: list[Sequence[str]] = []
+    room = window_words
+    for sentence in sentences:
+        window.append(sentence)
+        room -= len(sentence) + 2
+        if room <= 0:
+            yield window
+            window, room = [], window_words
+    if window:
+        yield window

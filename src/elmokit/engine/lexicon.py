@@ -1,8 +1,8 @@
-"""What a word adds to its vector by being known as a whole, beside its characters.
+"""The part of a word vector that comes from the whole word rather than from its characters.
 
-ELMoForManyLangs joins an embedding of the word to the filters of its characters, before one
-projection: [e ; c] · W is e · W_e + c · W_c, so this part is computed here and added to what a
-network makes of the characters. The networks know nothing of it.
+ELMoForManyLangs concatenates a word embedding with the character filters before one projection.
+Since [e ; c] · W = e · W_e + c · W_c, the word's part e · W_e is computed here and added to what a
+network makes of the characters. The networks themselves only see characters.
 
 Shape letters: U words, E word embedding, P width.
 """
@@ -19,39 +19,39 @@ from elmokit.text.characters import NAMED_UNKNOWN
 from elmokit.text.dictionary import Dictionary
 
 WORDS_AT_ONCE = 256
-"""So many that the sums stay in the processor's cache."""
+"""Words per block: few enough for the sums to stay in the processor's cache."""
 
 
 class Lexicon:
-    """Known words with their embedding; all others are the same unknown word."""
+    """The known words of a model and their embeddings; all other words share one embedding."""
 
     def __init__(self, entries: Dictionary, weights: Weights, max_characters: int) -> None:
-        """The embedding may be memory-mapped: only the rows that are asked for are read."""
+        """Prepare the lookup. The embedding may be memory-mapped: only the rows used are read."""
         self._entries = entries
-        self._unknown = entries.find(NAMED_UNKNOWN)
-        self._longest = max_characters - 2
+        self._unknown = entries.index_of(NAMED_UNKNOWN)
+        self._max_length = max_characters - 2
         self._embedding = weights["words.embedding"]
         self._projection_EP = np.ascontiguousarray(weights["words.projection"], np.float32)
 
     @classmethod
-    def of(cls, bilm: BiLM) -> Lexicon | None:
-        """The lexicon of a model that has one."""
+    def from_bilm(cls, bilm: BiLM) -> Lexicon | None:
+        """Return the lexicon of a model, or None if it has none."""
         if bilm.lexicon is None:
             return None
         return cls(bilm.lexicon, bilm.weights, bilm.config.char_cnn.max_characters)
 
     def vectors(self, words: Sequence[str]) -> FloatArray:
-        """What is to be added to the words' vectors (U, P)."""
-        # The original cuts a long word before it looks it up.
-        rows = [self._entries.find(word[: self._longest], self._unknown) for word in words]
+        """Return what to add to the word vectors (U, P)."""
+        # The original truncates a long word before it looks it up.
+        rows = [self._entries.index_of(word[: self._max_length], self._unknown) for word in words]
         out_UP = np.zeros((len(rows), self._projection_EP.shape[1]), np.float32)
         for start in range(0, len(rows), WORDS_AT_ONCE):
             x_UE = self._embedding[rows[start : start + WORDS_AT_ONCE]].astype(np.float32)
-            there = out_UP[start : start + WORDS_AT_ONCE]
-            product = np.empty_like(there)
+            block_UP = out_UP[start : start + WORDS_AT_ONCE]
+            product = np.empty_like(block_UP)
             # Not a matrix product: BLAS rounds a row differently as the number of rows changes,
-            # and a word's vector must not depend on the words that are computed beside it.
+            # and a word's vector must not depend on the words that are computed with it.
             for e, weight_P in enumerate(self._projection_EP):
                 np.multiply(x_UE[:, e, None], weight_P, out=product)
-                there += product
+                block_UP += product
         return out_UP

@@ -1,12 +1,13 @@
-"""The door to the compiled kernel: the network of `reference.py`, fast.
+"""The network of `reference.py` in the compiled kernel.
 
-Same two methods, same numbers to 1e-5; and the same bits for a sentence whatever is computed beside
-it and by how many threads. `dtype="int8"` trades exactness for speed and memory: weights and
-activations are rounded to 255 steps, every column of weights and every row of activations on a
-scale of its own.
+It has the same two methods and agrees with the reference to 1e-5. A sentence gets the same bits
+whatever its batch and the number of threads. `dtype="int8"` trades precision for speed and memory:
+weights and activations are quantized to 255 levels, with one scale per column of the weights and
+per row of the activations.
 
-The kernel lives in `src/native/` and is compiled into the wheel as `elmokit._native`. Where it is
-missing, `available()` is false and `why_not()` says why; nothing here falls back by itself.
+The kernel's source is in `src/native/`; it is compiled into the wheel as `elmokit._native`. Where
+it is missing, `kernel_available()` is false and `kernel_error()` says why. There is no fallback
+here: `networks.py` chooses.
 
 Shape letters: U distinct words, C characters, N words of a batch, P width, D = 2P, L layers.
 """
@@ -32,49 +33,51 @@ from elmokit.errors import InputError, MissingExtra
 try:
     from elmokit import _native
 except ImportError as error:
-    _why_not = f"elmokit._native cannot be imported: {error}"
+    _import_error = f"elmokit._native cannot be imported: {error}"
 else:
-    _why_not = ""
+    _import_error = ""
 
 Dtype = Literal["float32", "int8"]
 
 ISA_VARIABLE = "ELMOKIT_ISA"
-"""The environment variable that forces an instruction set, for tests and comparisons."""
+"""Environment variable that selects an instruction set, for tests and comparisons."""
 ISAS = ("avx512", "avx2", "portable")
+"""Instruction sets that the kernel is compiled for, fastest first."""
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/cpu.max")
+"""File in which Linux states the CPU quota of a container."""
 
 
-def available() -> bool:
-    """Whether the kernel was built and can be imported."""
-    return not _why_not
+def kernel_available() -> bool:
+    """Return whether the kernel was built and can be imported."""
+    return not _import_error
 
 
-def why_not() -> str:
-    """Why the kernel is not available; empty if it is."""
-    return _why_not
+def kernel_error() -> str:
+    """Return why the kernel is not available; an empty string if it is."""
+    return _import_error
 
 
 def instruction_sets(dtype: Dtype = "float32") -> list[str]:
-    """Those of `ISAS` that this machine can run, the fastest first."""
+    """Return the members of `ISAS` that this CPU supports, fastest first."""
     return _native.instruction_sets(int8=dtype == "int8")
 
 
 def instruction_set() -> str:
-    """The one that runs unless another is asked for: the fastest, or that of `ELMOKIT_ISA`."""
+    """Return the default instruction set: `ELMOKIT_ISA` if it is set, else the fastest."""
     return _choose_isa(None, "float32")
 
 
 def usable_processors() -> int:
-    """How many processors this process may use, which can be fewer than there are."""
+    """Return the number of processors this process may use, which can be fewer than exist."""
     try:
         allowed = len(os.sched_getaffinity(0))
-    except AttributeError:  # only Linux knows
+    except AttributeError:  # only Linux has it
         allowed = os.cpu_count() or 1
     return max(1, math.floor(min(allowed, _container_limit())))
 
 
 def _container_limit() -> float:
-    """How many processors' worth of time a container was given."""
+    """Return the CPU quota of the container, in processors; infinity if there is no limit."""
     try:
         quota, period = CONTAINER_LIMIT.read_text().split()
         return int(quota) / int(period)
@@ -82,10 +85,10 @@ def _container_limit() -> float:
         return math.inf
 
 
-class Native:
+class NativeNetwork:
     """A frozen biLM that runs in the compiled kernel.
 
-    May be called from several threads, which take turns, and in forked processes.
+    It may be called from several threads, which take turns, and in forked processes.
     """
 
     def __init__(
@@ -97,17 +100,21 @@ class Native:
         dtype: Dtype = "float32",
         isa: str | None = None,
     ) -> None:
-        """Pack the weights, which may be memory-mapped and of any float type.
+        """Pack the weights for the kernel.
 
-        `threads` is by default as many as the process may use; `isa` the instruction set that
-        `ELMOKIT_ISA` names, else the fastest there is.
+        Args:
+            config: Architecture of the model.
+            weights: Named arrays; they may be memory-mapped and of any float type.
+            threads: Number of threads; None for as many as the process may use.
+            dtype: Arithmetic of the matrix products.
+            isa: Instruction set; None for `ELMOKIT_ISA` if it is set, else the fastest.
         """
-        if not available():
-            raise MissingExtra(f"the compiled kernel is missing: {why_not()}")
+        if not kernel_available():
+            raise MissingExtra(f"the compiled kernel is missing: {kernel_error()}")
         if dtype not in ("float32", "int8"):
             raise InputError(f"dtype is {dtype!r}; expected 'float32' or 'int8'")
         if threads is not None and threads < 1:
-            raise InputError(f"threads is {threads}; expected a number from 1 up, or None for all")
+            raise InputError(f"threads is {threads}; expected 1 or more, or None for all")
         self.config = config
         self.dtype = dtype
         self.isa = _choose_isa(isa, dtype)
@@ -136,11 +143,11 @@ class Native:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name shown to users, with instruction set and arithmetic."""
         return f"kernel ({self.isa}, {self.dtype})"
 
     def _load(self, weights: Weights) -> None:
-        """Hand the arrays over one by one, so that conversions and mappings need little memory."""
+        """Copy the arrays into the kernel one by one, so that conversions need little memory."""
         cnn, lstm, network = self.config.char_cnn, self.config.lstm, self._network
 
         def load(into: Callable[..., None], *names: str) -> None:
@@ -169,7 +176,7 @@ class Native:
                 )
 
     def word_vectors(self, ids_UC: npt.NDArray[np.int16], lengths_U: IntArray) -> FloatArray:
-        """Layer 0: distinct words, as characters, to context-free vectors (U, P)."""
+        """Return layer 0 of distinct words, given as characters: context-free vectors (U, P)."""
         out_UP = np.empty((len(ids_UC), self.config.lstm.width), np.float32)
         self._network.word_vectors(
             np.ascontiguousarray(ids_UC, np.int16),
@@ -181,12 +188,12 @@ class Native:
     def contextualize(
         self, words_NP: FloatArray, packing: Packing, state: State
     ) -> tuple[FloatArray, State]:
-        """All layers (L+1, N, D) of a packed batch, and the state after it.
+        """Return all layers (L+1, N, D) of a packed batch, and the state after it.
 
         Row b of the state belongs to the sentence of rank b. Layer 0 is the word vector twice.
         """
         layers_LND = np.empty((self.config.layers, len(words_NP), self.config.dim), np.float32)
-        hidden = np.array(state.hidden, np.float32, order="C")  # copies, to be written over
+        hidden = np.array(state.hidden, np.float32, order="C")  # copies, which are overwritten
         cell = np.array(state.cell, np.float32, order="C")
         self._network.contextualize(
             np.ascontiguousarray(words_NP, np.float32),
@@ -200,16 +207,17 @@ class Native:
 
 
 def _choose_isa(isa: str | None, dtype: Dtype) -> str:
-    """The instruction set asked for by argument or environment, else the fastest."""
-    possible = instruction_sets(dtype)
-    asked = isa or os.environ.get(ISA_VARIABLE)
-    if not asked:
-        return possible[0]
-    said = f"isa={asked!r}" if isa else f"{ISA_VARIABLE}={asked}"
-    if asked not in ISAS:
-        raise InputError(f"{said} names no instruction set; expected {', '.join(ISAS)}")
-    if asked not in possible:
+    """Return the instruction set of the argument or the environment, else the fastest."""
+    supported = instruction_sets(dtype)
+    requested = isa or os.environ.get(ISA_VARIABLE)
+    if not requested:
+        return supported[0]
+    setting = f"isa={requested!r}" if isa else f"{ISA_VARIABLE}={requested}"
+    if requested not in ISAS:
+        raise InputError(f"{setting} is not an instruction set; expected {', '.join(ISAS)}")
+    if requested not in supported:
         raise InputError(
-            f"{said} asks for what this machine has not (for {dtype}); it has {', '.join(possible)}"
+            f"{setting}: this CPU does not support {requested} for {dtype}; "
+            f"it supports {', '.join(supported)}"
         )
-    return asked
+    return requested

@@ -1,4 +1,4 @@
-"""Which network runs a model: the compiled kernel where it can, else the reference."""
+"""The choice of the network that runs a model: the compiled kernel if possible, else NumPy."""
 
 from __future__ import annotations
 
@@ -15,54 +15,60 @@ from elmokit.bilm.state import State
 from elmokit.bilm.weights import FloatArray
 from elmokit.engine import native
 from elmokit.engine.batching import IntArray, Packing
-from elmokit.engine.reference import Reference
+from elmokit.engine.reference import ReferenceNetwork
 from elmokit.errors import InputError
 
 ENGINE_VARIABLE = "ELMOKIT_ENGINE"
+"""Environment variable that selects the network: `kernel` or `reference`."""
 
 
 class Network(Protocol):
-    """What a network can do; `reference.py` says it in full."""
+    """The methods that every network has; see `reference.py` for the details."""
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name shown to users."""
 
     def word_vectors(self, ids_UC: npt.NDArray[np.int16], lengths_U: IntArray) -> FloatArray:
-        """Characters to context-free vectors."""
+        """Return the context-free vectors of words given as characters."""
 
     def contextualize(
         self, words_NP: FloatArray, packing: Packing, state: State
     ) -> tuple[FloatArray, State]:
-        """Context-free vectors to all layers, and the state after."""
+        """Return all layers for context-free vectors, and the state after them."""
 
 
 def choose_network(bilm: BiLM, dtype: str, threads: int | None) -> Network:
-    """The fastest network that gives what was asked for.
+    """Return the fastest network for a model.
 
-    `ELMOKIT_ENGINE=reference` keeps the kernel out, to compare the two.
+    The environment variable `ELMOKIT_ENGINE=reference` disables the kernel, to compare the two.
+
+    Args:
+        bilm: The model.
+        dtype: `"float32"` or `"int8"`.
+        threads: Number of threads; None for as many as the process may use.
     """
     if dtype not in ("float32", "int8"):
         raise InputError(f"dtype is {dtype!r}; expected 'float32' or 'int8'")
-    wanted = os.environ.get(ENGINE_VARIABLE, "")
-    if wanted not in ("", "kernel", "reference"):
-        raise InputError(f"{ENGINE_VARIABLE}={wanted}: expected 'kernel' or 'reference'")
-    if wanted != "reference" and native.available():
+    engine = os.environ.get(ENGINE_VARIABLE, "")
+    if engine not in ("", "kernel", "reference"):
+        raise InputError(f"{ENGINE_VARIABLE} is {engine!r}; expected 'kernel' or 'reference'")
+    if engine != "reference" and native.kernel_available():
         precision: native.Dtype = "int8" if dtype == "int8" else "float32"
-        return native.Native(bilm.config, bilm.weights, threads, dtype=precision)
-    kept_out = wanted == "reference"
-    why = f"{ENGINE_VARIABLE}=reference keeps it out" if kept_out else native.why_not()
-    if dtype == "int8" or wanted == "kernel":
-        asked = "dtype='int8'" if dtype == "int8" else f"{ENGINE_VARIABLE}=kernel"
-        raise InputError(f"{asked} needs the compiled kernel, which is not there: {why}")
-    if not wanted:
-        _say_once(
-            f"elmokit runs on NumPy alone, several times slower than its compiled kernel would: "
-            f"{why}. To build the kernel, install elmokit where a C++17 compiler is found"
+        return native.NativeNetwork(bilm.config, bilm.weights, threads, dtype=precision)
+    disabled = engine == "reference"
+    reason = f"{ENGINE_VARIABLE}=reference disables it" if disabled else native.kernel_error()
+    if dtype == "int8" or engine == "kernel":
+        setting = "dtype='int8'" if dtype == "int8" else f"{ENGINE_VARIABLE}=kernel"
+        raise InputError(f"{setting} needs the compiled kernel, which is not available: {reason}")
+    if not engine:
+        _warn_once(
+            f"the compiled kernel is not available ({reason}), so elmokit runs on NumPy, which is "
+            "several times slower; to build the kernel, reinstall elmokit with a C++17 compiler"
         )
-    return Reference(bilm.config, bilm.weights, threads)
+    return ReferenceNetwork(bilm.config, bilm.weights, threads)
 
 
 @cache
-def _say_once(message: str) -> None:
+def _warn_once(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=4)

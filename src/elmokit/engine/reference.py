@@ -1,13 +1,13 @@
-"""The network in plain NumPy, written to be read beside the paper.
+"""The network in plain NumPy, written to be read side by side with the paper.
 
-Every other implementation is compared with this one. It runs whole batches, computes only what is
-needed, and gives what the original code gives:
+All other implementations are tested against this one. It runs whole batches and computes only what
+is needed, with the same results as the original code:
 
-- only the characters of a word are convolved; the padding behind them is one constant window;
+- only the characters of a word are convolved; the padding after them is one constant window;
 - the input products of an LSTM layer are one matrix product for many steps;
 - a step multiplies only the sentences that still have words (see `batching.py`).
 
-Knows nothing about strings and files, and keeps no state. Shape letters: U distinct words,
+It knows nothing about strings and files, and keeps no state. Shape letters: U distinct words,
 C characters, E character embedding, F filters, N words of a batch, P width, H cells,
 D = 2P, L LSTM layers, B sentences.
 """
@@ -28,21 +28,27 @@ from elmokit.bilm.weights import DIRECTIONS, FloatArray, Weights
 from elmokit.engine.batching import IntArray, Packing
 
 FORGET_BIAS = 1.0
-"""Added to the forget gate at run time, as TensorFlow's LSTM cell does; not in the files."""
+"""Added to the forget gate at run time, as in TensorFlow's LSTM cell; not stored in model files."""
 
 WINDOWS_AT_ONCE = 4096
-"""Character windows convolved together, and …"""
+"""Character windows convolved together: a bound on temporary memory."""
 GATES_AT_ONCE = 1 << 23
-"""… gate pre-activations computed together: bounds on temporary memory, not on the result."""
+"""Gate pre-activations computed together: a bound on temporary memory."""
 
 
-class Reference:
-    """A frozen biLM that runs on NumPy alone."""
+class ReferenceNetwork:
+    """A frozen biLM that runs on NumPy."""
 
     name = "reference"
 
     def __init__(self, config: BiLMConfig, weights: Weights, threads: int | None = None) -> None:
-        """Arrange the weights for speed: same numbers, gates in the order i, f, o, j."""
+        """Rearrange the weights for speed, with the gates in the order i, f, o, j.
+
+        Args:
+            config: Architecture of the model.
+            weights: Named arrays; they may be memory-mapped and of any float type.
+            threads: Limit on the threads of NumPy's BLAS; None for no limit.
+        """
         self.config = config
         self._threads = threads
         self._blas: Any = None
@@ -87,7 +93,7 @@ class Reference:
     # -- characters to word vectors ------------------------------------------------------------
 
     def word_vectors(self, ids_UC: npt.NDArray[np.int16], lengths_U: IntArray) -> FloatArray:
-        """Layer 0: distinct words, as characters, to context-free vectors (U, P)."""
+        """Return layer 0 of distinct words, given as characters: context-free vectors (U, P)."""
         with self._limited_threads():
             x_UF = np.empty((len(ids_UC), self.config.char_cnn.n_filters), np.float32)
             for words, length in _groups_of_equal_length(lengths_U):
@@ -102,12 +108,12 @@ class Reference:
             return x_UF
 
     def _convolve(self, ids_UC: npt.NDArray[np.int16], length: int) -> FloatArray:
-        """Words of one length through the filters: convolve, keep the largest, activate."""
+        """Return the filters of words of one length: convolution, max-pooling, activation."""
         words, longest = ids_UC.shape
         pooled = []
         for weight_WEF, bias_F in self._convolutions:
             width, embedding, count = weight_WEF.shape
-            # Windows that start behind the word see padding only and are all equal: one is enough.
+            # Windows that start after the word see only padding and are all equal: one is enough.
             windows = min(length + 1, longest - width + 1)
             seen_UC = ids_UC[:, : windows + width - 1]
             chars_UCE = self._embedding_CE[seen_UC]
@@ -124,7 +130,7 @@ class Reference:
     def contextualize(
         self, words_NP: FloatArray, packing: Packing, state: State
     ) -> tuple[FloatArray, State]:
-        """All layers (L+1, N, D) of a packed batch, and the state after it.
+        """Return all layers (L+1, N, D) of a packed batch, and the state after it.
 
         Row b of the state belongs to the sentence of rank b. Layer 0 is the word vector twice.
         """
@@ -143,8 +149,8 @@ class Reference:
                     if depth > 0 and self.config.lstm.skip:
                         out_NP += x_NP
                     x_NP = out_NP
-                    there = layers_LND[depth + 1, :, side * width : (side + 1) * width]
-                    there[:] = x_NP if side == 0 else x_NP[packing.mirror]
+                    half_NP = layers_LND[depth + 1, :, side * width : (side + 1) * width]
+                    half_NP[:] = x_NP if side == 0 else x_NP[packing.mirror]
         return layers_LND, State(hidden, cell)
 
     def _lstm(
@@ -155,7 +161,7 @@ class Reference:
         h_BP: FloatArray,
         c_BH: FloatArray,
     ) -> FloatArray:
-        """One layer, one direction. Changes h and c, row by row, to each sentence's last state."""
+        """Run one layer in one direction; h and c are updated in place to the final states."""
         lstm, cells = self.config.lstm, self.config.lstm.cells
         out_NP = np.empty((len(x_NP), lstm.width), np.float32)
         row = 0
@@ -189,7 +195,7 @@ class Reference:
 
     @contextlib.contextmanager
     def _limited_threads(self) -> Iterator[None]:
-        """NumPy's BLAS has threads of its own; hold them to the number that was asked for."""
+        """Limit the threads of NumPy's BLAS to the number that was given."""
         if self._threads is None:
             yield
             return
@@ -211,18 +217,19 @@ class _Layer(NamedTuple):
 
 
 def _reorder_gates(weight: FloatArray) -> FloatArray:
-    """From i, j, f, o to i, f, o, j: the three sigmoids side by side."""
+    """Reorder the gates i, j, f, o to i, f, o, j, so that the three sigmoids are adjacent."""
     i, j, f, o = np.split(weight, 4, axis=-1)
     return np.concatenate([i, f, o, j], axis=-1)
 
 
 def _gate_bias(bias: FloatArray) -> FloatArray:
+    """Return the bias with reordered gates and `FORGET_BIAS` added."""
     i, j, f, o = np.split(bias, 4)
     return np.concatenate([i, f + np.float32(FORGET_BIAS), o, j])
 
 
 def _sigmoid(x: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """σ(x) = (1 + tanh(x/2)) / 2: cannot overflow, and NumPy's tanh is vectorized."""
+    """Return σ(x) = (1 + tanh(x/2)) / 2: it cannot overflow, and NumPy's tanh is vectorized."""
     half = np.multiply(x, np.float32(0.5), out=out)
     np.tanh(half, out=half)
     half += np.float32(1)
@@ -231,7 +238,7 @@ def _sigmoid(x: FloatArray, out: FloatArray | None = None) -> FloatArray:
 
 
 def _groups_of_equal_length(lengths_U: IntArray) -> Iterator[tuple[IntArray, int]]:
-    """Words by length, at most so many that their windows fit into the bound on memory."""
+    """Yield word indices and their common length, at most `WINDOWS_AT_ONCE` windows at a time."""
     order = np.argsort(lengths_U, kind="stable")
     distinct, starts = np.unique(lengths_U[order], return_index=True)
     for length, words in zip(distinct.tolist(), np.split(order, starts[1:]), strict=True):
@@ -241,7 +248,7 @@ def _groups_of_equal_length(lengths_U: IntArray) -> Iterator[tuple[IntArray, int
 
 
 def _chunks(alive_T: IntArray, rows_at_once: int) -> Iterator[list[int]]:
-    """Steps in runs of at most so many rows, at least one step each."""
+    """Group the steps into runs of at most `rows_at_once` rows, with at least one step each."""
     run: list[int] = []
     for live in alive_T.tolist():
         if run and sum(run) + live > rows_at_once:

@@ -1,7 +1,7 @@
-"""From sentences to layers: joins characters, word cache, packing and a network.
+"""From sentences to layers: characters, word cache, packing and a network combined.
 
-The network behind it is `reference.py`, or the compiled kernel through `native.py`; both have the
-same two methods. State is an argument and a result. Knows nothing about raw text and files.
+The network is `reference.py`, or the compiled kernel through `native.py`; both have the same two
+methods. The LSTM state is an argument and a result. Nothing here deals with raw text or files.
 """
 
 from __future__ import annotations
@@ -20,79 +20,96 @@ from elmokit.engine.networks import Network
 from elmokit.engine.state import WARM_UP
 from elmokit.engine.wordcache import WordCache
 
-Compute = Callable[[list[str]], FloatArray]
-"""Words to their context-free vectors."""
-Choose = Callable[[FloatArray], FloatArray]
-"""What is wanted of the layers (L+1, N, D): (…, N, D). Applied before they are copied out."""
+ComputeWordVectors = Callable[[list[str]], FloatArray]
+"""Computes the context-free vectors (U, P) of words."""
+LayerSelector = Callable[[FloatArray], FloatArray]
+"""Selects or combines the layers (L+1, N, D) of a batch to (…, N, D), before they are copied."""
 
 
-class Tokens(Protocol):
-    """Word vectors that were stored, such as `formats/token_cache.py` reads."""
+class StoredWordVectors(Protocol):
+    """Word vectors that were computed earlier, such as the files of `formats/token_cache.py`."""
 
-    def check(self, width: int, compute: Compute) -> None:
-        """Raise unless they are vectors of this model."""
+    def check(self, width: int, compute: ComputeWordVectors) -> None:
+        """Raise an error unless the vectors are those of this model."""
 
-    def look_up(self, words: Sequence[str], compute: Compute) -> FloatArray:
-        """The vectors of distinct words; `compute` is called for those not stored."""
+    def look_up(self, words: Sequence[str], compute: ComputeWordVectors) -> FloatArray:
+        """Return the vectors of distinct words; `compute` is called for those not stored."""
 
 
 class Runner:
     """Runs a biLM on batches of tokenized sentences."""
 
     def __init__(self, bilm: BiLM, network: Network, cache_bytes: int) -> None:
-        """The word cache holds at most `cache_bytes`."""
+        """Prepare to run a model.
+
+        Args:
+            bilm: The model.
+            network: What computes its layers.
+            cache_bytes: Upper bound on the memory of the word cache.
+        """
         self.config = bilm.config
         self._network = network
         self._characters = bilm.characters
-        self._lexicon = Lexicon.of(bilm)
-        self._tokens: Tokens | None = None
+        self._lexicon = Lexicon.from_bilm(bilm)
+        self._stored: StoredWordVectors | None = None
         self._cache_bytes = cache_bytes
-        self.forget_words()
+        self.clear_word_cache()
 
     @property
     def engine(self) -> str:
-        """The name of the network that runs."""
+        """Name of the network."""
         return self._network.name
-
-    def use_tokens(self, tokens: Tokens) -> None:
-        """Take the vectors of these words as they are; refused if the model computes others."""
-        tokens.check(self.config.lstm.width, self._compute)
-        self._tokens = tokens
-
-    def forget_words(self) -> None:
-        """Begin a new word cache."""
-        self._cache = WordCache(self.config.lstm.width, self._cache_bytes)
-
-    def run(
-        self, sentences: Sequence[Sequence[str]], state: State, choose: Choose
-    ) -> tuple[list[FloatArray], State]:
-        """One batch: for every sentence what was chosen of its layers (…, T, D), and the new state.
-
-        Row i of the state belongs to sentence i. An empty sentence has no vectors, but its marks
-        are read, as in bilm-tf and AllenNLP.
-        """
-        begin, end = self._characters.marks
-        marked = [(begin, *sentence, end) for sentence in sentences]
-        return self._read(marked, state, choose, cut=1)
-
-    def read(
-        self, sequences: Sequence[Sequence[str]], state: State, choose: Choose
-    ) -> tuple[list[FloatArray], State]:
-        """Like `run`, but nothing is added: the sentence marks are read where they are given.
-
-        No sequence may be empty. `marks` says what the marks are.
-        """
-        return self._read(sequences, state, choose, cut=0)
 
     @property
     def marks(self) -> tuple[str, str]:
-        """The words that begin and end a sentence."""
+        """The words that mark the beginning and the end of a sentence."""
         return self._characters.marks
 
-    def _read(
-        self, sequences: Sequence[Sequence[str]], state: State, choose: Choose, cut: int
+    @property
+    def stored_word_vectors(self) -> StoredWordVectors | None:
+        """The word vectors that are looked up before any are computed."""
+        return self._stored
+
+    def use_stored_word_vectors(self, stored: StoredWordVectors, *, check: bool = True) -> None:
+        """Look up these word vectors instead of computing them.
+
+        Args:
+            stored: The word vectors.
+            check: Raise an error if they are not those of this model.
+        """
+        if check:
+            stored.check(self.config.lstm.width, self._compute)
+        self._stored = stored
+
+    def clear_word_cache(self) -> None:
+        """Forget all computed word vectors."""
+        self._cache = WordCache(self.config.lstm.width, self._cache_bytes)
+
+    def run(
+        self, sentences: Sequence[Sequence[str]], state: State, select: LayerSelector
     ) -> tuple[list[FloatArray], State]:
-        """The layers of each sequence without so many words at either end, and the new state."""
+        """Run one batch: the selected layers (…, T, D) of each sentence, and the state after it.
+
+        Row i of the state belongs to sentence i. An empty sentence has no vectors, but its sentence
+        marks are read, as in bilm-tf and AllenNLP.
+        """
+        begin, end = self.marks
+        marked = [(begin, *sentence, end) for sentence in sentences]
+        return self._run(marked, state, select, trim=1)
+
+    def run_unmarked(
+        self, sequences: Sequence[Sequence[str]], state: State, select: LayerSelector
+    ) -> tuple[list[FloatArray], State]:
+        """Like `run`, but without adding sentence marks: sequences contain them where wanted.
+
+        No sequence may be empty.
+        """
+        return self._run(sequences, state, select, trim=0)
+
+    def _run(
+        self, sequences: Sequence[Sequence[str]], state: State, select: LayerSelector, trim: int
+    ) -> tuple[list[FloatArray], State]:
+        """Run a batch and drop `trim` words at both ends of every sequence."""
         if not sequences:
             return [], state
         number: dict[str, int] = {}
@@ -103,24 +120,24 @@ class Runner:
         words_NP = vectors_UP[np.array(flat)[packing.source]]
         rows = packing.order.tolist()
         layers_LND, after = self._network.contextualize(words_NP, packing, state.select(rows))
-        chosen = packing.unpack(choose(layers_LND))
+        selected = packing.unpack(select(layers_LND))
         results = [
-            chosen[..., stop - length + cut : stop - cut, :].copy()
+            selected[..., stop - length + trim : stop - trim, :].copy()
             for length, stop in zip(lengths, np.cumsum(lengths).tolist(), strict=True)
         ]
         return results, state.replace(rows, after)
 
     def settle(self, sentences: Sequence[Sequence[str]] = WARM_UP) -> State:
-        """The state after reading these sentences one after another, from nothing (one row)."""
+        """Return the state (one row) after reading sentences in order, starting from zeros."""
         state = State.zeros(self.config)
         for sentence in sentences:
-            _, state = self.run([sentence], state, choose=lambda layers: layers[0])
+            _, state = self.run([sentence], state, select=lambda layers: layers[0])
         return state
 
     def word_vectors(self, words: list[str]) -> FloatArray:
-        """Layer 0 of distinct words, (U, P): from where they are kept, else computed."""
-        if self._tokens is not None:
-            return self._tokens.look_up(words, self._cached)
+        """Return layer 0 of distinct words, (U, P): stored, cached or computed."""
+        if self._stored is not None:
+            return self._stored.look_up(words, self._cached)
         return self._cached(words)
 
     def _cached(self, words: list[str]) -> FloatArray:

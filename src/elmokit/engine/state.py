@@ -1,8 +1,9 @@
-"""Where a sentence starts from: the three policies, and the text that a model settles on.
+"""The initial LSTM state of a sentence: three policies, and the text of the settled state.
 
-The published models were trained on one endless text and carry their memory from sentence to
-sentence, so that a sentence read from an empty memory sounds unlike anything they know. *Settled*
-is the state after a fixed text: every sentence starts there, and its vectors depend on it alone.
+The published models were trained on one continuous stream and carry their LSTM state from sentence
+to sentence, so an all-zero initial state is unlike anything they saw in training. The *settled*
+state is the state after a fixed warm-up text: every sentence starts from it, so that a sentence's
+vectors depend on that sentence alone.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Literal, get_args
 
 from elmokit.errors import InputError
 
-Policy = Literal["settled", "zero", "carry"]
+StatePolicy = Literal["settled", "zero", "carry"]
+"""Initial state of a sentence: settled, all zeros, or carried over from the previous call."""
 
 WARM_UP: tuple[tuple[str, ...], ...] = tuple(
     tuple(sentence.split())
@@ -23,12 +25,12 @@ WARM_UP: tuple[tuple[str, ...], ...] = tuple(
         "He said that it would take some time before people could return to their homes .",
     )
 )
-"""A few sentences of ordinary text. Changing them changes every vector of every model that was not
-saved with a settled state: don't."""
+"""The warm-up text, tokenized. Never change it: that would change every vector of every model that
+was not saved with a settled state."""
 
 
-def check_policy(policy: str) -> Policy:
-    """The policy, or an `InputError`."""
-    if policy not in get_args(Policy):
+def check_policy(policy: str) -> StatePolicy:
+    """Return the policy, or raise `InputError` if there is no such policy."""
+    if policy not in get_args(StatePolicy):
         raise InputError(f"state is {policy!r}; expected 'settled', 'zero' or 'carry'")
     return policy  # type: ignore[return-value]

@@ -1,13 +1,15 @@
-"""Word vectors that were computed before: the frequent words of a text are computed once.
+"""A cache of word vectors, so that the frequent words of a text are computed once.
 
-Two generations of bounded size: words seen again move from the old to the young one, and when the
-young one is full the old one is dropped, so that the frequent stay and the memory is bounded.
-Invisible in the results: a vector from the cache is the vector that was computed.
+It has two generations of bounded size. Words that are used again move from the old generation to
+the young one; when the young one is full, the old one is dropped. So the frequent words stay and
+the memory is bounded. The cache never changes results: it returns the vectors that were computed.
 """
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,23 +18,32 @@ from elmokit.bilm.weights import FloatArray
 
 
 class WordCache:
-    """Maps words to their context-free vectors, within a bound on memory."""
+    """Maps words to their context-free vectors, within a bound on memory.
+
+    It may be used from several threads, and in forked processes.
+    """
 
     BYTES_PER_KEY = 200
-    """About what a word costs beside its vector: the string, the array's head, the table."""
+    """Approximate bytes per word besides its vector: the string, the array header, the table."""
 
     def __init__(self, width: int, max_bytes: int) -> None:
-        """A bound of 0 keeps nothing."""
+        """Create an empty cache.
+
+        Args:
+            width: Size P of a word vector.
+            max_bytes: Upper bound on the memory; 0 turns the cache off.
+        """
         self._width = width
         self._generation_size = max_bytes // (2 * (4 * width + self.BYTES_PER_KEY))
         self._young: dict[str, FloatArray] = {}
         self._old: dict[str, FloatArray] = {}
         self._lock = threading.Lock()
+        _caches.add(self)
 
     def look_up(
         self, words: Sequence[str], compute: Callable[[list[str]], FloatArray]
     ) -> FloatArray:
-        """The vectors (U, P) of distinct words; `compute` is called for those not kept."""
+        """Return the vectors (U, P) of distinct words; `compute` is called for those not cached."""
         vectors_UP = np.empty((len(words), self._width), np.float32)
         missing: list[int] = []
         with self._lock:
@@ -61,3 +72,16 @@ class WordCache:
 
     def __len__(self) -> int:
         return len(self._young.keys() | self._old.keys())
+
+
+_caches: weakref.WeakSet[WordCache] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    """Give every cache a new lock: in a forked process no thread is left to release the old."""
+    for cache in list(_caches):
+        cache._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

@@ -1,13 +1,20 @@
-"""Where a model that is named by a word, an address or a hub name lies on this disk.
+"""Finding and downloading models: from a name, a web address or a hub name to a path on disk.
 
-Downloads it when it is not there yet, and keeps it. Only bytes are moved: nothing that was
-downloaded is unpacked or run here, and what the files mean is the business of `formats`.
+A model is downloaded when it is first used, and kept. Only bytes are moved: nothing that was
+downloaded is unpacked or run here, and `formats` knows what the files mean.
 """
 
 from __future__ import annotations
 
-from elmokit.fetch.hub import from_hub, push_to_hub
-from elmokit.fetch.names import resolve
-from elmokit.fetch.published import PUBLISHED, Published
+from elmokit.fetch.hub import download_from_hub, push_to_hub
+from elmokit.fetch.names import resolve_model
+from elmokit.fetch.published import PUBLISHED, PublishedModel, list_models
 
-__all__ = ["PUBLISHED", "Published", "from_hub", "push_to_hub", "resolve"]
+__all__ = [
+    "PUBLISHED",
+    "PublishedModel",
+    "download_from_hub",
+    "list_models",
+    "push_to_hub",
+    "resolve_model",
+]

@@ -1,39 +1,40 @@
-"""The directory of downloaded models: one folder a model, with a record that is written last.
+"""The directory of downloaded models: one folder per model, with a record that is written last.
 
-The record `downloaded.json` holds size and SHA-256 of every file. A folder with a record is
-complete; its files are compared with it every time, since a flipped bit in a weight would never
-show. A checksum that nobody published is the one of the first download, and stays.
+The record `downloaded.json` holds the size and SHA-256 of every file. A folder with a record is
+complete; its files are compared with the record at every use, since a flipped bit in a weight would
+otherwise go unnoticed. Where no checksum was published, that of the first download is kept.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from elmokit.errors import ElmoError
+from elmokit.storage import checksum, write_json
 
-RECORD = "downloaded.json"
-LOCK = ".lock"
+RECORD_FILE = "downloaded.json"
+LOCK_FILE = ".lock"
 FORMAT, VERSION = "elmokit-download", 1
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What is known about a file that was downloaded."""
+class CachedFile:
+    """Size, checksum and origin of a downloaded file."""
 
     bytes: int
+    """Size in bytes."""
     sha256: str
+    """Checksum as 64 hexadecimal digits."""
     address: str
-    """Without its query, which may hold a secret."""
+    """Where it was downloaded from, without the query, which may contain a secret."""
 
 
 def models_root() -> Path:
-    """`$ELMOKIT_CACHE/models`, or `elmokit/models` in the user's cache directory."""
+    """Return `$ELMOKIT_CACHE/models`, or `elmokit/models` in the user's cache directory."""
     if own := os.environ.get("ELMOKIT_CACHE"):
         return Path(own).expanduser() / "models"
     shared = os.environ.get("XDG_CACHE_HOME", "")
@@ -41,31 +42,31 @@ def models_root() -> Path:
     return base / "elmokit" / "models"
 
 
-def offline() -> bool:
-    """Whether the environment forbids to use the network (ELMOKIT_OFFLINE=1)."""
-    return is_set("ELMOKIT_OFFLINE")
+def is_offline() -> bool:
+    """Return whether the environment forbids the network (`ELMOKIT_OFFLINE=1`)."""
+    return is_enabled("ELMOKIT_OFFLINE")
 
 
-def is_set(variable: str) -> bool:
-    """Whether an environment variable says yes."""
+def is_enabled(variable: str) -> bool:
+    """Return whether an environment variable is set to 1, true, yes or on."""
     return os.environ.get(variable, "").strip().lower() in ("1", "true", "yes", "on")
 
 
-def make(folder: Path) -> None:
-    """Make a model's folder, or say why that cannot be done and what to do."""
+def make_model_directory(folder: Path) -> None:
+    """Create the folder of a model; raise `ElmoError` with advice if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ElmoError(
-            f"cannot make the cache directory {folder}: {error.strerror}; set ELMOKIT_CACHE to a "
-            "directory that can be written"
+            f"cannot create the cache directory {folder}: {error.strerror}; set ELMOKIT_CACHE to a "
+            "directory that you can write to"
         ) from None
 
 
-def read_record(folder: Path) -> dict[str, Entry] | None:
-    """The files that a complete folder has; None where there is no record that can be read."""
+def read_record(folder: Path) -> dict[str, CachedFile] | None:
+    """Return the files of a complete folder by name; None without a valid record."""
     try:
-        data = json.loads((folder / RECORD).read_bytes())
+        data = json.loads((folder / RECORD_FILE).read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, VERSION):
@@ -73,50 +74,32 @@ def read_record(folder: Path) -> dict[str, Entry] | None:
     files = data.get("files")
     if not isinstance(files, dict) or not files:
         return None
-    entries = {name: _entry(entry) for name, entry in files.items() if Path(name).name == name}
-    if len(entries) != len(files):
-        return None
-    known = {name: entry for name, entry in entries.items() if entry is not None}
-    return known if len(known) == len(entries) else None
+    record = {}
+    for name, entry in files.items():
+        file = _parse_entry(entry)
+        if Path(name).name != name or file is None:
+            return None
+        record[name] = file
+    return record
 
 
-def _entry(data: Any) -> Entry | None:
+def _parse_entry(data: Any) -> CachedFile | None:
     if not isinstance(data, dict) or set(data) != {"bytes", "sha256", "address"}:
         return None
     size, digest, address = data["bytes"], data["sha256"], data["address"]
-    right = isinstance(size, int) and isinstance(digest, str) and isinstance(address, str)
-    return Entry(size, digest, address) if right else None
+    valid = isinstance(size, int) and isinstance(digest, str) and isinstance(address, str)
+    return CachedFile(size, digest, address) if valid else None
 
 
-def write_record(folder: Path, entries: dict[str, Entry]) -> None:
-    """Say that a folder is complete."""
-    files = {name: asdict(entry) for name, entry in entries.items()}
-    write_json(folder / RECORD, {"format": FORMAT, "version": VERSION, "files": files})
+def write_record(folder: Path, files: dict[str, CachedFile]) -> None:
+    """Record the files of a folder, which declares it complete."""
+    entries = {name: asdict(file) for name, file in files.items()}
+    write_json(folder / RECORD_FILE, {"format": FORMAT, "version": VERSION, "files": entries})
 
 
-def write_json(path: Path, data: Any) -> None:
-    """Write a small file whole or not at all."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+def is_intact(path: Path, file: CachedFile) -> bool:
+    """Return whether a file exists with the recorded size and checksum."""
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=2)
-            file.write("\n")
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-def intact(path: Path, entry: Entry) -> bool:
-    """Whether a file is there and still what it was."""
-    try:
-        return path.stat().st_size == entry.bytes and sha256(path) == entry.sha256
-    except OSError:
+        return path.stat().st_size == file.bytes and checksum(path) == file.sha256
+    except (OSError, ElmoError):
         return False
-
-
-def sha256(path: Path) -> str:
-    """The checksum of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,6 @@
-"""The model card: README.md of a repository on the hub, in the hub's own form.
+"""The model card: the README.md of a model on the Hugging Face hub.
 
-The front matter is YAML, of which JSON strings and lists are a part: so every value is quoted.
+The front matter is YAML; JSON strings and lists are valid YAML, so every value is written as JSON.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 import elmokit
+from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import SOFTMAX
 from elmokit.errors import InputError
@@ -17,17 +18,20 @@ from elmokit.errors import InputError
 TAGS = ("elmo", "bilm", "contextual-word-vectors", "word-embeddings")
 
 
-def make_card(
+def make_model_card(
     bilm: BiLM,
     repo_id: str,
     *,
     language: str | Sequence[str] | None = None,
     license: str | None = None,
 ) -> str:
-    """A card that says what the model is and how to use it.
+    """Return the text of a card that says what the model is and how to use it.
 
-    `language` is a code of ISO 639 or several, `license` an identifier of the hub (`"apache-2.0"`,
-    `"cc-by-4.0"`); what is not known is not claimed.
+    Args:
+        bilm: The model.
+        repo_id: `owner/name` of the model on the hub.
+        language: One or several ISO 639 codes; left out if None.
+        license: Identifier on the hub, such as `"apache-2.0"`; left out if None.
     """
     languages = [language] if isinstance(language, str) else list(language or ())
     for name, values in (("language", languages), ("license", [license] if license else [])):
@@ -38,29 +42,29 @@ def make_card(
                     + ("'en' or 'pt'" if name == "language" else "'apache-2.0' or 'cc-by-4.0'")
                 )
     title = repo_id.rpartition("/")[2]
-    matter = {
+    front_matter = {
         "library_name": "elmokit",
         "pipeline_tag": "feature-extraction",
         "tags": list(TAGS),
         **({"language": languages} if languages else {}),
         **({"license": license} if license else {}),
     }
-    front = "\n".join(f"{key}: {json.dumps(value)}" for key, value in matter.items())
-    rows = "\n".join(f"| {name} | {value} |" for name, value in _facts(bilm))
+    front = "\n".join(f"{key}: {json.dumps(value)}" for key, value in front_matter.items())
+    rows = "\n".join(f"| {name} | {value} |" for name, value in _properties(bilm))
     return f"""---
 {front}
 ---
 
 # {title}
 
-An ELMo: a bidirectional language model that reads characters and gives every word of a sentence a
-vector that depends on the whole sentence.
+An ELMo: a bidirectional language model that reads characters and computes one vector per word,
+which depends on the whole sentence.
 
 ```python
 from elmokit import Elmo  # pip install 'elmokit[hub]'
 
 elmo = Elmo.load({json.dumps(repo_id)})
-vectors = elmo.embed("She went to the bank .")  # one vector of {bilm.config.dim} numbers a word
+vectors = elmo.embed("She went to the bank .")  # one vector of {bilm.config.dim} numbers per word
 ```
 
 | | |
@@ -71,29 +75,36 @@ Written by elmokit {elmokit.__version__}.
 """
 
 
-def _facts(bilm: BiLM) -> list[tuple[str, str]]:
+def _properties(bilm: BiLM) -> list[tuple[str, str]]:
     cnn, lstm = bilm.config.char_cnn, bilm.config.lstm
-    skip = ", each but the first added to its input" if lstm.skip and lstm.layers > 1 else ""
-    words = bilm.vocabulary
+    skip = (
+        ", with a residual connection from the second layer on"
+        if lstm.skip and lstm.layers > 1
+        else ""
+    )
+    vocabulary = bilm.vocabulary
     return [
-        ("architecture", f"`{_short_name(bilm)}`"),
+        ("architecture", f"`{architecture_name(bilm.config)}`"),
         ("parameters", f"{bilm.parameters:,}"),
         ("vectors", f"{bilm.config.layers} layers of {bilm.config.dim}"),
         (
             "characters",
             f"{cnn.n_filters} filters of {len(cnn.filters)} widths, {cnn.highways} highway layers, "
-            f"at most {cnn.max_characters} characters a word",
+            f"at most {cnn.max_characters} characters per word",
         ),
         ("LSTM", f"{lstm.layers} × {lstm.cells} cells, width {lstm.width}{skip}"),
-        ("vocabulary", "none" if words is None else f"{len(words):,} words"),
+        ("vocabulary", "none" if vocabulary is None else f"{len(vocabulary):,} words"),
         (
             "softmax",
-            "yes" if SOFTMAX[0] in bilm.weights else "no: it embeds, and predicts no words",
+            "yes"
+            if SOFTMAX[0] in bilm.weights
+            else "no: the model embeds text but does not predict words",
         ),
         ("fingerprint", f"`{bilm.fingerprint}`"),
     ]
 
 
-def _short_name(bilm: BiLM) -> str:
-    cnn, lstm = bilm.config.char_cnn, bilm.config.lstm
+def architecture_name(config: BiLMConfig) -> str:
+    """Return the name in the style of the published models: 2x4096_512_2048cnn_2xhighway."""
+    cnn, lstm = config.char_cnn, config.lstm
     return f"{lstm.layers}x{lstm.cells}_{lstm.width}_{cnn.n_filters}cnn_{cnn.highways}xhighway"

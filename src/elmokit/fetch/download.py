@@ -1,8 +1,8 @@
-"""One file from the network to the disk: resumed where it broke off, checked, and then renamed.
+"""Downloading one file: resumed where it was interrupted, verified, and then renamed.
 
-Bytes go to `NAME.part`, beside which `NAME.part.json` says which version of the file they are of
-(its ETag or date), so that parts of two versions are never joined. The name itself appears when the
-size and the checksum are right. Standard library only.
+Bytes go to `NAME.part`; `NAME.part.json` beside it identifies the version of the file by its ETag
+or date, so that parts of two versions are never joined. The file gets its name when its size and
+checksum are right. Uses the standard library only.
 """
 
 from __future__ import annotations
@@ -14,36 +14,42 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from elmokit.errors import ElmoError, FormatError, ModelNotFound
-from elmokit.fetch.cache import Entry, sha256, write_json
-from elmokit.fetch.http import Unavailable, broken, open_address, shown
-from elmokit.fetch.progress import Report
+from elmokit.fetch.cache import CachedFile
+from elmokit.fetch.http import Unavailable, connection_failure, open_address, public_address
 from elmokit.fetch.published import RemoteFile
+from elmokit.storage import checksum, write_json
 
-BLOCK = 1 << 18
+DownloadCallback = Callable[[str, int, int | None], None]
+"""Called with the name of a file, the bytes downloaded so far, and its size if known."""
+
+BLOCK_BYTES = 1 << 18
+"""Number of bytes that are read at once."""
 TRIES = 3
-"""How often in a row a connection may bring nothing new."""
+"""Number of connections in a row that may bring nothing new."""
 MOST_CONNECTIONS = 100
+"""Number of connections for one file in all."""
 BACKOFF_SECONDS = 0.5
-"""The pause before the second try; doubled before each further one."""
+"""Pause before the second try; doubled before each further one."""
 SPARE_BYTES = 16 << 20
-"""Room that stays free on the disk."""
+"""Free space that must remain on the disk."""
 
-_PAGES = (b"<!doctype html", b"<html", b"<head", b"<body", b"<?xml", b"<error>")
+_WEB_PAGES = (b"<!doctype html", b"<html", b"<head", b"<body", b"<?xml", b"<error>")
 _LFS = b"version https://git-lfs.github.com"
 
 
-class Refused(FormatError):
-    """What came is not the file: another size, another checksum, a web page."""
+class UnexpectedContent(FormatError):
+    """The server sent something else: another size, another checksum, a web page."""
 
 
 @dataclass(frozen=True)
 class _Version:
-    """Which version of a file the bytes in a part belong to."""
+    """The version of the remote file that a part belongs to."""
 
     address: str
     etag: str | None
@@ -52,13 +58,13 @@ class _Version:
 
     @property
     def validator(self) -> str | None:
-        """What If-Range takes: a strong ETag, or the date."""
+        """The value for an If-Range header: a strong ETag, or the date."""
         if self.etag and not self.etag.startswith("W/"):
             return self.etag
         return self.modified
 
     def continued_by(self, rest: _Version) -> bool:
-        """Whether the rest of a file is of this version, as far as its headers say."""
+        """Return whether the rest of a file has this version, as far as its headers tell."""
         pairs = (
             (self.etag, rest.etag),
             (self.modified, rest.modified),
@@ -67,59 +73,68 @@ class _Version:
         return all(here == there or there is None for here, there in pairs)
 
 
-def download(file: RemoteFile, folder: Path, report: Report, sha: str | None = None) -> Entry:
-    """Bring a file into a folder, from the first of its addresses that has it.
+def download(
+    file: RemoteFile, folder: Path, progress: DownloadCallback, sha256: str | None = None
+) -> CachedFile:
+    """Download a file into a folder, from the first of its addresses that has it.
 
-    `sha` is the checksum that it must have, if one is known. Raises `ModelNotFound` where no
-    address gives the file, with what was tried and what to do.
+    Args:
+        file: The file and its addresses.
+        folder: The folder to put it in.
+        progress: Called after every block.
+        sha256: The checksum that the file must have, if one is known.
+
+    Raises:
+        FileNotAvailable: No address gives the file; the message says what was tried.
+        FormatError: An address gave something else than the file.
     """
-    tried: list[tuple[str, Unavailable | Refused]] = []
+    tried: list[tuple[str, Unavailable | UnexpectedContent]] = []
     for address in file.addresses:
         try:
-            return _from_address(file, address, folder, report, sha)
-        except (Unavailable, Refused) as error:
+            return _from_address(file, address, folder, progress, sha256)
+        except (Unavailable, UnexpectedContent) as error:
             tried.append((address, error))
-    reasons = "; ".join(f"{shown(address)}: {_reason(error)}" for address, error in tried)
-    refused = [error for _, error in tried if isinstance(error, Refused)]
-    advice = "Or download the files by hand, put them in a folder and give its path as the model"
+    reasons = "; ".join(f"{public_address(address)}: {_reason(error)}" for address, error in tried)
+    refused = [error for _, error in tried if isinstance(error, UnexpectedContent)]
+    advice = "Or download the files yourself, put them in a folder and give its path as the model"
     if refused:
         raise FormatError(f"could not download {file.name}: {reasons}. {advice}") from None
     absent = all(isinstance(error, Unavailable) and error.absent for _, error in tried)
-    raise Missing(
+    raise FileNotAvailable(
         f"could not download {file.name}: {reasons}. "
-        + ("" if absent else "Try again when the network is there; what has come is kept. ")
+        + ("" if absent else "Try again when the network is available; the download will resume. ")
         + advice,
         absent=absent,
     )
 
 
-class Missing(ModelNotFound):
-    """No address gives a file; `absent` if all of them said so themselves."""
+class FileNotAvailable(ModelNotFound):
+    """No address gives a file; `absent` is true if every server says that it has no such file."""
 
     def __init__(self, message: str, *, absent: bool) -> None:
-        """Remember why."""
+        """Store the message and whether the file does not exist anywhere."""
         super().__init__(message)
         self.absent = absent
 
 
-def _reason(error: Unavailable | Refused) -> str:
+def _reason(error: Unavailable | UnexpectedContent) -> str:
     return error.reason if isinstance(error, Unavailable) else str(error)
 
 
 def _from_address(
-    file: RemoteFile, address: str, folder: Path, report: Report, sha: str | None
-) -> Entry:
+    file: RemoteFile, address: str, folder: Path, progress: DownloadCallback, sha256: str | None
+) -> CachedFile:
     part = folder / f"{file.name}.part"
     note = folder / f"{file.name}.part.json"
     try:
-        _fill(file, address, part, note, report)
-        found = Entry(part.stat().st_size, sha256(part), shown(address))
-        if sha is not None and found.sha256 != sha:
-            raise Refused(
-                f"the checksum (SHA-256) is {found.sha256}, expected {sha}: damaged on the way, "
-                "or not the file that it was; nothing of it was kept"
+        _fill(file, address, part, note, progress)
+        cached = CachedFile(part.stat().st_size, checksum(part), public_address(address))
+        if sha256 is not None and cached.sha256 != sha256:
+            raise UnexpectedContent(
+                f"the checksum (SHA-256) is {cached.sha256}, expected {sha256}: the file was "
+                "damaged on the way, or was replaced on the server; it was deleted again"
             )
-    except Refused:
+    except UnexpectedContent:
         part.unlink(missing_ok=True)
         note.unlink(missing_ok=True)
         raise
@@ -127,46 +142,52 @@ def _from_address(
         os.fsync(written.fileno())
     os.replace(part, folder / file.name)
     note.unlink(missing_ok=True)
-    return found
+    return cached
 
 
-def _fill(file: RemoteFile, address: str, part: Path, note: Path, report: Report) -> None:
-    """Connect until the part is the whole file."""
+def _fill(
+    file: RemoteFile, address: str, part: Path, note: Path, progress: DownloadCallback
+) -> None:
+    """Connect as often as needed until the part is the whole file."""
     failures, furthest = 0, 0
     for _ in range(MOST_CONNECTIONS):
         try:
-            if _connect(file, address, part, note, report):
+            if _connect(file, address, part, note, progress):
                 return
-            problem = Unavailable("the connection broke off", passing=True)
+            problem = Unavailable(
+                "the connection was closed before the end of the file", temporary=True
+            )
         except Unavailable as error:
             problem = error
-            if error.status == 416:  # the part is longer than the file: it is of another version
+            if error.status == 416:  # the part is longer than the file, so it is another version
                 part.unlink(missing_ok=True)
-        here = part.stat().st_size if part.exists() else 0
-        failures = 0 if here > furthest else failures + 1
-        furthest = max(here, furthest)
-        if not problem.passing or failures >= TRIES:
+        size = part.stat().st_size if part.exists() else 0
+        failures = 0 if size > furthest else failures + 1
+        furthest = max(size, furthest)
+        if not problem.temporary or failures >= TRIES:
             raise problem
         if failures:
             time.sleep(BACKOFF_SECONDS * 2 ** (failures - 1))
     raise problem
 
 
-def _connect(file: RemoteFile, address: str, part: Path, note: Path, report: Report) -> bool:
-    """One request for what is missing; whether the file is whole then."""
+def _connect(
+    file: RemoteFile, address: str, part: Path, note: Path, progress: DownloadCallback
+) -> bool:
+    """Request what is missing, and return whether the file is complete afterwards."""
     before = _read_note(note, address)
     start = part.stat().st_size if before and part.exists() else 0
     if before and start and start == before.total:
-        return True  # all bytes came, but not the last steps
+        return True  # all bytes are here, but the last steps were interrupted
     headers = {}
     if before and before.validator and start:
         headers = {"Range": f"bytes={start}-", "If-Range": before.validator}
     with open_address(address, headers) as response:
         version = _version(response, address)
         if response.status == 206:
-            rest = _first_byte(response) == start and before and before.continued_by(version)
-            if not before or not rest:
-                part.unlink(missing_ok=True)  # not the rest of what is here: start over
+            continues = _first_byte(response) == start and before and before.continued_by(version)
+            if not before or not continues:
+                part.unlink(missing_ok=True)  # not the rest of this part: start over
                 return False
             version = before
         else:
@@ -174,7 +195,7 @@ def _connect(file: RemoteFile, address: str, part: Path, note: Path, report: Rep
             _check_answer(file, version, response)
             write_json(note, asdict(version))
         _check_room(part, version, start)
-        return _copy(file, response, part, start, version.total, report)
+        return _copy(file, response, part, start, version.total, progress)
 
 
 def _version(response: http.client.HTTPResponse, address: str) -> _Version:
@@ -185,7 +206,9 @@ def _version(response: http.client.HTTPResponse, address: str) -> _Version:
         total = int(span[1]) if span else None
     elif re.fullmatch(r"\d{1,15}", headers.get("Content-Length", "")):
         total = int(headers["Content-Length"])
-    return _Version(shown(address), headers.get("ETag"), headers.get("Last-Modified"), total)
+    return _Version(
+        public_address(address), headers.get("ETag"), headers.get("Last-Modified"), total
+    )
 
 
 def _first_byte(response: http.client.HTTPResponse) -> int | None:
@@ -195,18 +218,22 @@ def _first_byte(response: http.client.HTTPResponse) -> int | None:
 
 def _check_answer(file: RemoteFile, version: _Version, response: http.client.HTTPResponse) -> None:
     if response.headers.get_content_type() in ("text/html", "application/xhtml+xml"):
-        raise Refused(_page(file))
-    packed = response.headers.get("Content-Encoding", "identity")
-    if packed.lower() != "identity":
-        raise Refused(f"it came packed ({packed}), which was not asked for")
+        raise UnexpectedContent(_web_page(file))
+    encoding = response.headers.get("Content-Encoding", "identity")
+    if encoding.lower() != "identity":
+        raise UnexpectedContent(
+            f"the server sent it compressed ({encoding}), which was not requested"
+        )
     if file.bytes is not None and version.total not in (None, file.bytes):
-        raise Refused(f"it has {version.total:,} bytes there, expected {file.bytes:,}")
+        raise UnexpectedContent(
+            f"the file on the server has {version.total:,} bytes, expected {file.bytes:,}"
+        )
 
 
-def _page(file: RemoteFile) -> str:
+def _web_page(file: RemoteFile) -> str:
     return (
-        f"a web page came instead of {file.name}: a log-in or error page of the server or of this "
-        "network. Open the address in a browser to see it"
+        f"the server sent a web page instead of {file.name}, perhaps a login or error page of the "
+        "server or of your network. Open the address in a browser to see it"
     )
 
 
@@ -215,8 +242,8 @@ def _check_room(part: Path, version: _Version, start: int) -> None:
     free = shutil.disk_usage(part.parent).free
     if free < needed + SPARE_BYTES:
         raise ElmoError(
-            f"{part.parent} has room for {free / 1e6:,.0f} MB, {needed / 1e6:,.0f} MB are needed; "
-            "free some, or set ELMOKIT_CACHE to a directory on another disk"
+            f"{part.parent} has {free / 1e6:,.0f} MB of free space, {needed / 1e6:,.0f} MB are "
+            "needed; delete something, or set ELMOKIT_CACHE to a directory on another disk"
         )
 
 
@@ -226,43 +253,43 @@ def _copy(
     part: Path,
     start: int,
     total: int | None,
-    report: Report,
+    progress: DownloadCallback,
 ) -> bool:
-    """Append the answer to the part; whether all of it came."""
+    """Append the response to the part, and return whether the file is complete."""
     limit = total if total is not None else file.bytes
     with part.open("rb+" if start else "wb", buffering=0) as out:
         out.seek(start)
         done = start
-        report(file.name, done, limit)
+        progress(file.name, done, limit)
         while True:
             try:
-                block = response.read(BLOCK)
+                block = response.read(BLOCK_BYTES)
             except (OSError, http.client.HTTPException) as error:
-                raise broken(error) from None
+                raise connection_failure(error) from None
             if not block:
                 break
             if not done:
                 _check_start(file, block)
             done += len(block)
             if limit is not None and done > limit:
-                raise Refused(f"more than {limit:,} bytes came")
+                raise UnexpectedContent(f"the server sent more than {limit:,} bytes")
             _write(out, block, part)
-            report(file.name, done, limit)
+            progress(file.name, done, limit)
     if total is not None:
         return done == total
     if file.bytes is not None and done != file.bytes:
-        raise Refused(f"{done:,} bytes came, expected {file.bytes:,}")
+        raise UnexpectedContent(f"the server sent {done:,} bytes, expected {file.bytes:,}")
     return True
 
 
 def _check_start(file: RemoteFile, block: bytes) -> None:
     start = block[:256].lstrip(b"\xef\xbb\xbf \t\r\n")
-    if start.lower().startswith(_PAGES):
-        raise Refused(_page(file))
+    if start.lower().startswith(_WEB_PAGES):
+        raise UnexpectedContent(_web_page(file))
     if start.startswith(_LFS):
-        raise Refused(
-            f"a pointer of Git LFS came instead of {file.name}; the file itself has another "
-            "address (on GitHub: media.githubusercontent.com/media/OWNER/NAME/...)"
+        raise UnexpectedContent(
+            f"the server sent a Git LFS pointer instead of {file.name}; the file itself has "
+            "another address (on GitHub: https://media.githubusercontent.com/media/OWNER/NAME/...)"
         )
 
 
@@ -271,15 +298,15 @@ def _write(out: BinaryIO, block: bytes, part: Path) -> None:
         out.write(block)
     except OSError as error:
         raise ElmoError(
-            f"cannot write to {part.parent}: {error.strerror}; what has come is kept. Free some "
-            "room, or set ELMOKIT_CACHE to a directory on another disk"
+            f"cannot write to {part.parent}: {error.strerror}. Delete something and try again (the "
+            "download will resume), or set ELMOKIT_CACHE to a directory on another disk"
         ) from None
 
 
 def _read_note(note: Path, address: str) -> _Version | None:
-    """The version of the part, if it came from this address."""
+    """Return the version of the part, if it came from this address."""
     with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
         version = _Version(**json.loads(note.read_bytes()))
-        if version.address == shown(address):
+        if version.address == public_address(address):
             return version
     return None

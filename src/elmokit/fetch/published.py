@@ -1,8 +1,8 @@
-"""The table of published models: by which word each is known, and where its files lie.
+"""The published models: their names, and where their files are.
 
-Only what stands in a public source is here, and every entry names its source. Sizes and checksums
-are None where no source gives them: then the checksum of the first download is kept, and compared
-with ever after (see `cache.py`). Knows nothing about downloading.
+Everything here comes from a public source, and every entry names it. Sizes and checksums are None
+where no source gives them: then the checksum of the first download is kept and compared at every
+use (see `cache.py`). Knows nothing about downloading.
 """
 
 from __future__ import annotations
@@ -13,56 +13,78 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file of a model: what it is called on disk, and where it can be had."""
+    """One file of a published model."""
 
     name: str
+    """Name on disk."""
     addresses: tuple[str, ...]
-    """The first that answers is taken."""
+    """Where it can be downloaded; the first address that works is used."""
     bytes: int | None = None
+    """Size in bytes, if it is known."""
     sha256: str | None = None
+    """Checksum, if it is known."""
     optional: bool = False
-    """A model without it is complete."""
+    """The model is complete without it."""
 
 
 @dataclass(frozen=True)
-class Published:
-    """A model that somebody published."""
+class PublishedModel:
+    """A published model that can be loaded by its name."""
 
     name: str
+    """Name to load it by, such as `small`."""
     description: str
+    """Architecture, training text and authors, in a phrase."""
     language: str
-    """ISO 639: two letters where there are two."""
+    """ISO 639 code, of two letters where there is one."""
     files: tuple[RemoteFile, ...]
+    """Files to download."""
     source: str
-    """Where the addresses were found."""
+    """Public source of the addresses."""
     page: str
-    """Where a person finds the model."""
+    """Web page about the model."""
     aliases: tuple[str, ...] = ()
+    """Further names to load it by."""
+
+    @property
+    def bytes(self) -> int | None:
+        """Size of the files of known size in bytes; None if none is known."""
+        return sum(file.bytes or 0 for file in self.files) or None
 
 
-def find(word: str) -> Published | None:
-    """The model that a word means, in any case; `nlpl-N` is entry N of the NLPL repository."""
-    asked = word.strip().lower()
-    if asked in _BY_WORD:
-        return _BY_WORD[asked]
-    numbered = re.fullmatch(r"nlpl-(\d{1,4})", asked)
+def list_models(search: str | None = None) -> list[PublishedModel]:
+    """Return the published models, or those whose name, language or description match.
+
+    The command `elmo models` does this.
+
+    Args:
+        search: Text to look for, in any case; all models if None.
+    """
+    wanted = (search or "").lower()
+    return [m for m in PUBLISHED if wanted in f"{m.name} {m.language} {m.description}".lower()]
+
+
+def find_published(name: str) -> PublishedModel | None:
+    """Return the model of this name or alias, in any case; None if there is none.
+
+    `nlpl-N` is entry N of the NLPL repository.
+    """
+    key = name.strip().lower()
+    if key in _BY_NAME:
+        return _BY_NAME[key]
+    numbered = re.fullmatch(r"nlpl-(\d{1,4})", key)
     return _nlpl_entry(int(numbered[1])) if numbered else None
 
 
-def names() -> list[str]:
-    """The names of all models in the table, without their aliases."""
-    return [model.name for model in PUBLISHED]
-
-
-def words() -> list[str]:
-    """All words that `find` knows, aliases too."""
-    return list(_BY_WORD)
+def known_names() -> list[str]:
+    """Return all names and aliases that `find_published` knows, in lower case."""
+    return list(_BY_NAME)
 
 
 # -- AllenNLP: the authors' own models ---------------------------------------------------------
 #
 # Addresses: elmo.html of github.com/allenai/allennlp-website, the source of allennlp.org/elmo. The
-# same bucket under its newer address (AllenNLP 2.10, elmo_token_embedder.py) comes second.
+# same bucket under its newer address (AllenNLP 2.10, elmo_token_embedder.py) is tried second.
 # The size of `original`: progress bars of downloads in public notebooks, and the file list of
 # huggingface.co/lysandre/elmo-2x4096_512_2048cnn_2xhighway (336 bytes, 374 MB). Size and checksum
 # of `small`: from a copy of the file.
@@ -91,9 +113,9 @@ def _english(
     weights_bytes: int | None = None,
     weights_sha256: str | None = None,
     aliases: tuple[str, ...] = (),
-) -> Published:
+) -> PublishedModel:
     stem = f"elmo/{shape}/elmo_{shape}"
-    return Published(
+    return PublishedModel(
         name,
         f"{shape}, trained on {text}",
         "en",
@@ -114,8 +136,8 @@ def _contributed(
     options: str,
     weights: str,
     aliases: tuple[str, ...] = (),
-) -> Published:
-    return Published(
+) -> PublishedModel:
+    return PublishedModel(
         name,
         description,
         language,
@@ -128,9 +150,9 @@ def _contributed(
 
 def _pair_elsewhere(
     name: str, language: str, description: str, base: str, source: str, page: str
-) -> Published:
+) -> PublishedModel:
     files = tuple(RemoteFile(file, (base + file,)) for file in ("options.json", "weights.hdf5"))
-    return Published(name, description, language, files, source, page)
+    return PublishedModel(name, description, language, files, source, page)
 
 
 _ALLENNLP = (
@@ -204,17 +226,17 @@ _ALLENNLP = (
     ),
 )
 
-# -- AllenNLP: TensorFlow checkpoints, which alone have the softmax ----------------------------
+# -- AllenNLP: TensorFlow checkpoints, the only files with the softmax ----------------------------
 #
 # Addresses: README.md (FAQ) and issues 105 and 198 of github.com/allenai/bilm-tf. The graph
-# (.meta) is left where it is: nothing here reads it.
+# (.meta) is not downloaded: nothing here reads it.
 
 
-def _checkpoint(of: str, folder: str, step: int, index: tuple[str, ...]) -> Published:
+def _checkpoint(of: str, folder: str, step: int, index: tuple[str, ...]) -> PublishedModel:
     data = f"model.ckpt-{step}"
-    return Published(
+    return PublishedModel(
         f"{of}-checkpoint",
-        f"the TensorFlow checkpoint of {of}, with softmax and vocabulary, to train on from",
+        f"the TensorFlow checkpoint of {of}, with softmax and vocabulary, to continue training",
         "en",
         (
             _bucket_file("elmo/vocab-2016-09-10.txt", "vocab.txt"),
@@ -238,13 +260,13 @@ _CHECKPOINTS = (
     ),
 )
 
-# -- Schuster et al. 2019: seven languages, trained on Wikipedia alike -------------------------
+# -- Schuster et al. 2019: seven languages, all trained on Wikipedia -------------------------
 #
 # Addresses: the training configuration of AllenNLP's multilingual parser
-# (multilang_dependency_parser.jsonnet). One options file serves all.
+# (multilang_dependency_parser.jsonnet). All share one options file.
 
 _WIKIPEDIA = tuple(
-    Published(
+    PublishedModel(
         f"wikipedia-{code}",
         f"{language}, trained on Wikipedia, by Tal Schuster and others (cross-lingual ELMo)",
         code,
@@ -269,8 +291,8 @@ _WIKIPEDIA = tuple(
 
 # -- The NLPL repository -----------------------------------------------------------------------
 #
-# An entry never changes once it is published (wiki.nlpl.eu, Vectors/home). Published addresses say
-# http; the same server is also linked with https, which is tried first.
+# An entry never changes once it is published (wiki.nlpl.eu, Vectors/home). Published addresses use
+# http; the same server also answers https, which is tried first.
 
 _NLPL = "vectors.nlpl.eu/repository/"
 _NLPL_PAGE = "http://vectors.nlpl.eu/repository/"
@@ -284,9 +306,9 @@ def _nlpl(
     description: str,
     source: str,
     aliases: tuple[str, ...] = (),
-) -> Published:
+) -> PublishedModel:
     addresses = tuple(f"{scheme}://{_NLPL}{version}/{number}.zip" for scheme in ("https", "http"))
-    return Published(
+    return PublishedModel(
         name,
         description,
         language,
@@ -297,11 +319,11 @@ def _nlpl(
     )
 
 
-def _nlpl_entry(number: int) -> Published:
-    """Any other entry of the repository, by its number.
+def _nlpl_entry(number: int) -> PublishedModel:
+    """Return any other entry of the repository, by its number; many are not ELMo models.
 
     `20/N.zip` is what entries call their life-time identifier (README of the archives, as quoted
-    by huggingface.co/Word2vec/nlpl_58). Many entries are no ELMo.
+    by huggingface.co/Word2vec/nlpl_58).
     """
     return _nlpl(
         number, "20", f"nlpl-{number}", "", f"entry {number}", "NLPL, life-time identifier"
@@ -439,5 +461,6 @@ _MANY_LANGS = tuple(
 )
 
 PUBLISHED = (*_ALLENNLP, *_CHECKPOINTS, *_WIKIPEDIA, *_NLPL_BILM, *_MANY_LANGS)
+"""All published models that elmokit knows by name."""
 
-_BY_WORD = {word.lower(): model for model in PUBLISHED for word in (model.name, *model.aliases)}
+_BY_NAME = {name.lower(): model for model in PUBLISHED for name in (model.name, *model.aliases)}

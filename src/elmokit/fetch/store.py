@@ -1,63 +1,89 @@
-"""A model's folder in the cache: complete and intact, or completed from the network.
+"""The folder of a model in the cache: complete and intact, or completed from the network.
 
-Knows in which order things happen (record, lock, files, record), not what is downloaded: that is
-a `Plan`, which `published.py` and `address.py` make.
+Knows the order of the steps (check the record, lock, download, write the record), not what is
+downloaded: that is a `DownloadPlan`, made by `names.py` and `address.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from elmokit.errors import FormatError, ModelNotFound
 from elmokit.fetch import cache
-from elmokit.fetch.cache import Entry
-from elmokit.fetch.download import Missing, download
-from elmokit.fetch.http import shown
-from elmokit.fetch.lock import locked
-from elmokit.fetch.progress import Progress, Report, reporting
+from elmokit.fetch.cache import CachedFile
+from elmokit.fetch.download import DownloadCallback, FileNotAvailable, download
+from elmokit.fetch.http import public_address
 from elmokit.fetch.published import RemoteFile
+from elmokit.progress import ProgressDisplay
+from elmokit.storage import checksum, wait_for_lock
 
-Files = Callable[[Path], Iterator[RemoteFile]]
-"""The files of a model, for the folder that they come into."""
+ListFiles = Callable[[Path], Iterator[RemoteFile]]
+"""Yields the files of a model, given the folder that they are downloaded to."""
+
+DownloadProgress = DownloadCallback | Literal["auto"] | None
+"""Who is told about a download: a function, a progress bar if stderr is a terminal, or nobody."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What to keep, under which key, and what to tell a person."""
+class DownloadPlan:
+    """What to download, where to keep it, and how to call it in messages."""
 
     key: str
-    """The folder's name."""
+    """Name of the folder in the cache."""
     title: str
-    files: Files
-    """The files one after another; each is in the folder (or absent, if it is optional) before
-    the next is asked for, so that a list of files can itself be a file."""
+    """Name of the model in messages."""
+    files: ListFiles
+    """Yields the files one after another. Each is in the folder (or absent, if it is optional)
+    before the next is requested, so that one file can list the others."""
     known: tuple[RemoteFile, ...] = ()
     """The files that are known before anything is downloaded."""
     model: str = ""
-    """Which file of the folder is the model; all of it, if none."""
+    """The file in the folder that is the model; the whole folder if empty."""
     page: str = ""
-    """Where a person finds the model."""
+    """Web page about the model."""
 
 
-def keep(plan: Plan, *, local_files_only: bool, progress: Progress) -> Path:
-    """The path of the model on this disk."""
+def ensure_downloaded(
+    plan: DownloadPlan, *, local_files_only: bool, progress: DownloadProgress
+) -> Path:
+    """Return the path of the model on this disk, after downloading what is missing or damaged.
+
+    Args:
+        plan: What to download.
+        local_files_only: Raise `ModelNotFound` instead of using the network.
+        progress: Who is told about the download.
+    """
     folder = cache.models_root() / plan.key
     record = cache.read_record(folder)
-    if not _complete(plan, folder, record):
-        if local_files_only or cache.offline():
-            raise ModelNotFound(_offline(plan, folder, local_files_only))
-        cache.make(folder)
-        with locked(folder / cache.LOCK), reporting(progress) as report:
-            record = cache.read_record(folder)  # somebody else may have been faster
-            if not _complete(plan, folder, record):
-                cache.write_record(folder, _complete_now(plan, folder, record or {}, report))
+    if not _is_complete(plan, folder, record):
+        if local_files_only or cache.is_offline():
+            raise ModelNotFound(_offline_message(plan, folder, local_files_only))
+        cache.make_model_directory(folder)
+        advice = "set ELMOKIT_CACHE to a directory on a local disk that you can write to"
+        with wait_for_lock(folder / cache.LOCK_FILE, advice=advice), _show(progress) as callback:
+            record = cache.read_record(folder)  # another process may have been faster
+            if not _is_complete(plan, folder, record):
+                cache.write_record(folder, _complete(plan, folder, record or {}, callback))
     return folder / plan.model if plan.model else folder
 
 
-def _complete(plan: Plan, folder: Path, record: dict[str, Entry] | None) -> bool:
-    if record is None or not all(cache.intact(folder / name, record[name]) for name in record):
+@contextmanager
+def _show(progress: DownloadProgress) -> Iterator[DownloadCallback]:
+    if callable(progress):
+        yield progress
+    elif progress == "auto":
+        with ProgressDisplay(lines=False, binary=True) as display:
+            yield lambda name, done, total: display.update("", done, total, key=name)
+    else:
+        yield lambda name, done, total: None
+
+
+def _is_complete(plan: DownloadPlan, folder: Path, record: dict[str, CachedFile] | None) -> bool:
+    if record is None or not all(cache.is_intact(folder / name, record[name]) for name in record):
         return False
     return all(
         file.optional or (file.name in record and file.sha256 in (None, record[file.name].sha256))
@@ -65,51 +91,54 @@ def _complete(plan: Plan, folder: Path, record: dict[str, Entry] | None) -> bool
     )
 
 
-def _complete_now(
-    plan: Plan, folder: Path, record: dict[str, Entry], report: Report
-) -> dict[str, Entry]:
-    entries = {}
+def _complete(
+    plan: DownloadPlan, folder: Path, record: dict[str, CachedFile], progress: DownloadCallback
+) -> dict[str, CachedFile]:
+    """Download the files that are missing or damaged, and return the new record."""
+    files = {}
     try:
         for file in plan.files(folder):
-            entry = _bring(file, folder, record.get(file.name), report)
-            if entry is not None:
-                entries[file.name] = entry
+            cached = _ensure_file(file, folder, record.get(file.name), progress)
+            if cached is not None:
+                files[file.name] = cached
     except FormatError as error:
         kind = ModelNotFound if isinstance(error, ModelNotFound) else FormatError
-        see = f". The model's own page is {plan.page}" if plan.page else ""
+        see = f". See the web page of the model: {plan.page}" if plan.page else ""
         raise kind(f"{plan.title}: {error}{see}") from None
-    return entries
+    return files
 
 
-def _bring(file: RemoteFile, folder: Path, before: Entry | None, report: Report) -> Entry | None:
-    """A file that is there and right, or downloaded; None if it is optional and does not exist."""
-    sha = file.sha256 or (before.sha256 if before else None)
+def _ensure_file(
+    file: RemoteFile, folder: Path, previous: CachedFile | None, progress: DownloadCallback
+) -> CachedFile | None:
+    """Return a file that is in the folder or was downloaded; None if an optional one is absent."""
+    sha256 = file.sha256 or (previous.sha256 if previous else None)
     path = folder / file.name
     if path.exists():
-        found = Entry(path.stat().st_size, cache.sha256(path), shown(file.addresses[0]))
-        if file.bytes in (None, found.bytes) and sha in (None, found.sha256):
-            return found
+        cached = CachedFile(path.stat().st_size, checksum(path), public_address(file.addresses[0]))
+        if file.bytes in (None, cached.bytes) and sha256 in (None, cached.sha256):
+            return cached
     try:
-        return download(file, folder, report, sha)
+        return download(file, folder, progress, sha256)
     except FormatError as error:
-        if file.optional and (not isinstance(error, Missing) or error.absent):
+        if file.optional and (not isinstance(error, FileNotAvailable) or error.absent):
             return None
-        if before and not file.sha256 and not isinstance(error, Missing):
+        if previous and not file.sha256 and not isinstance(error, FileNotAvailable):
             raise FormatError(
-                f"{error}. It was different when it was first downloaded; delete {folder} if you "
-                "want what is there now"
+                f"{error}. The file was different when it was first downloaded; to accept the new "
+                f"one, delete {folder} and try again"
             ) from None
         raise
 
 
-def _offline(plan: Plan, folder: Path, local_files_only: bool) -> str:
-    why = "local_files_only is set" if local_files_only else "ELMOKIT_OFFLINE is set"
+def _offline_message(plan: DownloadPlan, folder: Path, local_files_only: bool) -> str:
+    reason = "local_files_only is set" if local_files_only else "ELMOKIT_OFFLINE is set"
     missing = [file.name for file in plan.known if not (folder / file.name).exists()]
-    lack = f"{', '.join(missing)} missing" if missing else "incomplete or damaged"
-    by_hand = [shown(file.addresses[0]) for file in plan.known if not file.optional]
+    problem = f"{', '.join(missing)} missing" if missing else "incomplete or damaged"
+    by_hand = [public_address(file.addresses[0]) for file in plan.known if not file.optional]
     return (
-        f"{plan.title} is not on this disk ({lack} in {folder}), and the network is not used: "
-        f"{why}. Load it once with the network"
-        + (f", or download {' and '.join(by_hand)} by hand" if by_hand else "")
-        + ", or give the path of a folder that has the model"
+        f"{plan.title} is not on this disk ({problem} in {folder}), and the network is not used: "
+        f"{reason}. Load it once with the network"
+        + (f", or download {' and '.join(by_hand)} yourself" if by_hand else "")
+        + ", or give the path of a folder with the model"
     )

@@ -1,26 +1,29 @@
-"""Pictures as SVG, drawn from numbers that others have computed: nothing is computed here.
+"""Figures as SVG text, drawn from numbers that other packages have computed.
 
-`lines.py`: what changes with something. `bars.py`: amounts side by side. `shares.py`: how a whole
-is divided. `points.py`: places in a plane. Each gives the text of an SVG document that follows the
-reader's choice of light or dark, prints on white, and can stand in a page of HTML as it is.
+`draw_bar_chart` (`bar_chart.py`) draws grouped horizontal bars, `draw_line_chart`
+(`line_chart.py`) line panels that share an x-axis, `draw_stacked_bars` (`stacked_bars.py`) how
+wholes are divided into parts, and `draw_scatter_plot` (`scatter_plot.py`) groups of points.
+
+Each function returns the text of an SVG document that follows the reader's choice of light or dark
+mode, prints on white, and can be pasted into an HTML page as it is. Nothing is computed here.
 """
 
-from elmokit.figures.bars import Bar, Group, Mark, bars
-from elmokit.figures.lines import Line, Panel, lines
-from elmokit.figures.points import Cloud, Point, points
-from elmokit.figures.shares import Division, shares
+from elmokit.figures.bar_chart import Bar, BarGroup, ReferenceLine, draw_bar_chart
+from elmokit.figures.line_chart import Line, Panel, draw_line_chart
+from elmokit.figures.scatter_plot import Point, PointGroup, draw_scatter_plot
+from elmokit.figures.stacked_bars import StackedBar, draw_stacked_bars
 
 __all__ = [
     "Bar",
-    "Cloud",
-    "Division",
-    "Group",
+    "BarGroup",
     "Line",
-    "Mark",
     "Panel",
     "Point",
-    "bars",
-    "lines",
-    "points",
-    "shares",
+    "PointGroup",
+    "ReferenceLine",
+    "StackedBar",
+    "draw_bar_chart",
+    "draw_line_chart",
+    "draw_scatter_plot",
+    "draw_stacked_bars",
 ]

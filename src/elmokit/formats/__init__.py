@@ -1,6 +1,6 @@
-"""Files to a biLM and back, one file a format. Nothing here touches a network.
+"""Reading and writing models, one module per format. Nothing here uses the network.
 
-A format is imported when a file of it is read: a start should cost what it uses.
+The module of a format is imported when a file in that format is read or written.
 """
 
 from __future__ import annotations
@@ -10,43 +10,48 @@ from typing import Literal
 
 from elmokit.bilm.model import BiLM
 from elmokit.errors import InputError
-from elmokit.formats.detect import Found, detect
+from elmokit.formats.detect import DetectedModel, detect_format
 
-Writable = Literal["native", "allennlp"]
+WritableFormat = Literal["native", "allennlp"]
+"""The formats that a model can be written in."""
 
 __all__ = [
-    "Found",
-    "Writable",
-    "detect",
-    "left_behind",
+    "DetectedModel",
+    "WritableFormat",
+    "choose_format",
+    "detect_format",
     "read",
+    "unsupported_parts",
     "write",
-    "writes_as",
 ]
 
 
 def read(path: str | Path) -> BiLM:
-    """Read a model: a directory, one file of it, or a zip archive, of any format we know."""
-    found = detect(path)
-    if found.kind == "native":
+    """Read a model in any known format.
+
+    Args:
+        path: A directory, one file of a model, or a zip archive.
+    """
+    detected = detect_format(path)
+    if detected.kind == "native":
         from elmokit.formats import native
 
-        return native.read(found)
-    if found.kind == "allennlp":
+        return native.read(detected)
+    if detected.kind == "allennlp":
         from elmokit.formats import allennlp
 
-        return allennlp.read(found)
-    if found.kind == "tf_checkpoint":
+        return allennlp.read(detected)
+    if detected.kind == "tf_checkpoint":
         from elmokit.formats import tf_checkpoint
 
-        return tf_checkpoint.read(found.source, found.weights)
+        return tf_checkpoint.read(detected.source, detected.weights)
     from elmokit.formats import many_langs
 
-    return many_langs.read(found.source)
+    return many_langs.read(detected.source)
 
 
-def writes_as(path: str | Path, format: str | None = None) -> Writable:
-    """The format that `write` would choose: the one asked for, or by the path's ending."""
+def choose_format(path: str | Path, format: str | None = None) -> WritableFormat:
+    """Return the format that `write` uses: `format` if given, else by the ending of the path."""
     if format is None:
         return "allennlp" if Path(path).suffix.lower() in (".hdf5", ".h5", ".zip") else "native"
     if format not in ("native", "allennlp"):
@@ -55,30 +60,36 @@ def writes_as(path: str | Path, format: str | None = None) -> Writable:
 
 
 def write(bilm: BiLM, path: str | Path, format: str | None = None) -> list[Path]:
-    """Write a model and return the files: a directory, or `X.hdf5` with its options, or `X.zip`."""
+    """Write a model and return the files that were written.
+
+    Args:
+        bilm: The model.
+        path: A directory, `X.hdf5` (with `X_options.json` beside it) or `X.zip`.
+        format: `"native"` or `"allennlp"`; by default the ending of the path decides.
+    """
     from elmokit.formats import allennlp, native
 
-    place = Path(path).expanduser()
-    write_files = native.write if writes_as(place, format) == "native" else allennlp.write
-    if place.suffix.lower() != ".zip":
-        return write_files(bilm, place)
+    target = Path(path).expanduser()
+    write_files = native.write if choose_format(target, format) == "native" else allennlp.write
+    if target.suffix.lower() != ".zip":
+        return write_files(bilm, target)
     import tempfile
     import zipfile
 
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=place.parent) as stage:
-        packed = Path(stage) / place.name
-        with zipfile.ZipFile(packed, "w") as archive:  # stored: weights do not compress
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".writing-", dir=target.parent) as stage:
+        packed = Path(stage) / target.name
+        with zipfile.ZipFile(packed, "w") as archive:  # uncompressed: weights do not shrink
             for file in write_files(bilm, Path(stage) / "model"):
                 archive.write(file, file.name)
-        packed.replace(place)
-    return [place]
+        packed.replace(target)
+    return [target]
 
 
-def left_behind(bilm: BiLM, path: str | Path, format: str | None = None) -> list[str]:
-    """What of a model the chosen format cannot hold."""
-    if writes_as(path, format) == "native":
+def unsupported_parts(bilm: BiLM, path: str | Path, format: str | None = None) -> list[str]:
+    """Return the parts of a model that the chosen format cannot store, such as `the softmax`."""
+    if choose_format(path, format) == "native":
         return []
     from elmokit.formats import allennlp
 
-    return allennlp.left_behind(bilm)
+    return allennlp.unsupported_parts(bilm)

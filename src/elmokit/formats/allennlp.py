@@ -1,7 +1,7 @@
-"""`options.json` + `weights.hdf5`, the files of bilm-tf and AllenNLP, read and written.
+"""Reading and writing `options.json` + `weights.hdf5`, the files of bilm-tf and AllenNLP.
 
-`layout` is the whole correspondence: which arrays of ours make which dataset of theirs. The format
-has no place for a softmax, a settled state or a mix.
+`hdf5_layout` maps their datasets to our arrays. The format cannot store a softmax, a settled state
+or a mix.
 """
 
 from __future__ import annotations
@@ -20,24 +20,31 @@ from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import DIRECTIONS, SOFTMAX, expected_shapes
 from elmokit.errors import ElmoError, FormatError, InputError
-from elmokit.formats.detect import PLAIN_NAMES, Found
-from elmokit.formats.hdf5 import check_inside, numbers
+from elmokit.formats.detect import PLAIN_NAMES, DetectedModel
+from elmokit.formats.hdf5 import (
+    check_no_external_data,
+    check_no_external_links,
+    read_array,
+)
 from elmokit.text.vocabulary import Vocabulary
 
 LARGEST_EXTRA = 1 << 28
-"""Bytes of a dataset that is not part of the layout; a larger one is refused, not read."""
+"""Size in bytes at most of a dataset that is not part of the layout."""
 
 
-class Dataset(NamedTuple):
-    """A dataset of theirs: our arrays, one above the other, in their shape."""
+class DatasetMapping(NamedTuple):
+    """A dataset in the file, and the arrays of ours that are concatenated in it."""
 
     name: str
+    """Name of the dataset."""
     ours: tuple[str, ...]
+    """Names of our arrays, in the order of the rows of the dataset."""
     shape: tuple[int, ...]
+    """Shape of the dataset."""
 
 
-def layout(config: BiLMConfig) -> list[Dataset]:
-    """The table of names: HDF5 on the left, ours on the right."""
+def hdf5_layout(config: BiLMConfig) -> list[DatasetMapping]:
+    """Return the datasets of an HDF5 file with the names of our arrays."""
     cnn, lstm = config.char_cnn, config.lstm
     table: list[tuple[str, tuple[str, ...]]] = [("char_embed", ("characters.embedding",))]
     for i in range(len(cnn.filters)):
@@ -63,7 +70,7 @@ def layout(config: BiLMConfig) -> list[Dataset]:
     for name, ours in table:
         rows = sum(shapes[part][0] for part in ours)
         shape = (rows, *shapes[ours[0]][1:])
-        datasets.append(Dataset(name, ours, (1, *shape) if "W_cnn" in name else shape))
+        datasets.append(DatasetMapping(name, ours, (1, *shape) if "W_cnn" in name else shape))
     return datasets
 
 
@@ -71,20 +78,21 @@ def _cell(side: int, layer: int) -> str:
     return f"RNN_{side}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
 
 
-def read(found: Found) -> BiLM:
-    """Read a pair."""
-    options = found.source.read_json(found.options)
-    source = found.source
-    file = source.describe(found.weights)
+def read(detected: DetectedModel) -> BiLM:
+    """Read a pair of options and weights, with the vocabulary if there is one."""
+    source = detected.source
+    options = source.read_json(detected.options)
+    file = source.describe(detected.weights)
     import h5py
 
     try:
-        with source.open(found.weights) as raw, h5py.File(raw, "r") as hdf5:
+        with source.open(detected.weights) as raw, h5py.File(raw, "r") as hdf5:
+            check_no_external_links(hdf5, file)
             datasets = _datasets(hdf5, file)
             config = _config(options, datasets)
             weights: dict[str, npt.NDArray[Any]] = {}
             mapped = None if source.file_path is None else np.memmap(raw, np.uint8, "r")
-            for entry in layout(config):
+            for entry in hdf5_layout(config):
                 weights |= _take(entry, config, datasets, file, mapped)
             extra = {name: _read_extra(dataset, file) for name, dataset in datasets.items()}
     except ElmoError:
@@ -92,15 +100,15 @@ def read(found: Found) -> BiLM:
     except Exception as error:  # a damaged file can raise nearly anything inside h5py
         raise FormatError(f"{file} cannot be read as HDF5: {error}") from None
     vocabulary = None
-    if found.vocabulary is not None:
+    if detected.vocabulary is not None:
         vocabulary = Vocabulary.parse(
-            source.read(found.vocabulary), source.describe(found.vocabulary)
+            source.read(detected.vocabulary), source.describe(detected.vocabulary)
         )
     return BiLM(config, weights, vocabulary, extra=extra)
 
 
 def _datasets(hdf5: Any, file: str) -> dict[str, Any]:
-    """All datasets by path. Links to other files are not followed, nor data kept in them read."""
+    """Return all datasets by their path; raise `FormatError` if one is stored in another file."""
     import h5py
 
     datasets: dict[str, Any] = {}
@@ -108,7 +116,7 @@ def _datasets(hdf5: Any, file: str) -> dict[str, Any]:
     def visit(name: str, item: Any) -> None:
         if not isinstance(item, h5py.Dataset):
             return
-        check_inside(item, file, name)
+        check_no_external_data(item, file, name)
         datasets[name] = item
 
     hdf5.visititems(visit)
@@ -116,7 +124,7 @@ def _datasets(hdf5: Any, file: str) -> dict[str, Any]:
 
 
 def _config(options: Mapping[str, Any], datasets: Mapping[str, Any]) -> BiLMConfig:
-    """The architecture: what options.json says and what only the weights show."""
+    """Return the architecture, from options.json and from what only the weights show."""
     rows = datasets["char_embed"].shape[0] if "char_embed" in datasets else None
     char_cnn = options.get("char_cnn")
     stated = char_cnn.get("n_characters") if isinstance(char_cnn, dict) else None
@@ -130,7 +138,7 @@ def _config(options: Mapping[str, Any], datasets: Mapping[str, Any]) -> BiLMConf
 
 
 def _take(
-    entry: Dataset,
+    entry: DatasetMapping,
     config: BiLMConfig,
     datasets: dict[str, Any],
     file: str,
@@ -139,16 +147,17 @@ def _take(
     dataset = datasets.pop(entry.name, None)
     if dataset is None:
         raise FormatError(
-            f"{file} has no dataset {entry.name}, which the options ask for; "
-            "do the two files belong together?"
+            f"{file} has no dataset {entry.name}, which options.json requires; do the two files "
+            "belong together?"
         )
     if dataset.shape != entry.shape:
         raise FormatError(
-            f"{file}: {entry.name} has the shape {dataset.shape}; the options ask for {entry.shape}"
+            f"{file}: {entry.name} has the shape {dataset.shape}; options.json requires "
+            f"{entry.shape}"
         )
     if dataset.dtype.kind != "f":
         raise FormatError(f"{file}: {entry.name} holds {dataset.dtype}; expected floats")
-    array = numbers(dataset, mapped)
+    array = read_array(dataset, mapped)
     if "W_cnn" in entry.name:
         array = array[0]
     shapes = expected_shapes(config)
@@ -160,7 +169,7 @@ def _take(
 def _read_extra(dataset: Any, file: str) -> npt.NDArray[Any]:
     if dataset.dtype.kind not in "fiub" or dataset.nbytes > LARGEST_EXTRA:
         raise FormatError(
-            f"{file}: {dataset.name} ({dataset.dtype}, {dataset.nbytes:,} bytes) is no part of a "
+            f"{file}: {dataset.name} ({dataset.dtype}, {dataset.nbytes:,} bytes) is not part of a "
             "biLM; remove it from the file"
         )
     array: npt.NDArray[Any] = dataset[...]
@@ -170,27 +179,31 @@ def _read_extra(dataset: Any, file: str) -> npt.NDArray[Any]:
 # -- writing -----------------------------------------------------------------------------------
 
 
-def left_behind(bilm: BiLM) -> list[str]:
-    """What a model has that this format cannot hold."""
+def unsupported_parts(bilm: BiLM) -> list[str]:
+    """Return the parts of a model that this format cannot store."""
     parts = {
         "the softmax": SOFTMAX[0] in bilm.weights,
         "the settled state": bilm.settled is not None,
         "the mix": bilm.mix is not None,
     }
-    return [name for name, there in parts.items() if there]
+    return [name for name, present in parts.items() if present]
 
 
 def write(bilm: BiLM, path: Path) -> list[Path]:
-    """Write a pair and return the files: a directory, or `X.hdf5` with `X_options.json` beside.
+    """Write a pair of options and weights, and return the files.
 
-    Each file appears whole or not at all; the weights come last.
+    Each file is complete or absent; the weights come last.
+
+    Args:
+        bilm: The model.
+        path: A directory, or `X.hdf5`, which gets `X_options.json` beside it.
     """
     options = json.dumps(bilm.config.to_options(), indent=2, sort_keys=True) + "\n"
-    place = path if path.suffix.lower() in (".hdf5", ".h5") else path / "weights.hdf5"
-    if place.is_dir():
-        raise InputError(f"{place} is a directory; expected a file name to write to")
-    directory, weights_name = place.parent, place.name
-    prefix = "" if weights_name in PLAIN_NAMES else place.stem.removesuffix("_weights") + "_"
+    weights = path if path.suffix.lower() in (".hdf5", ".h5") else path / "weights.hdf5"
+    if weights.is_dir():
+        raise InputError(f"{weights} is a directory; expected the name of a file to write")
+    directory, weights_name = weights.parent, weights.name
+    prefix = "" if weights_name in PLAIN_NAMES else weights.stem.removesuffix("_weights") + "_"
     directory.mkdir(parents=True, exist_ok=True)
     files = {prefix + "options.json": options.encode()}
     if bilm.vocabulary is not None:
@@ -208,7 +221,7 @@ def _write_hdf5(bilm: BiLM, path: Path) -> None:
     import h5py
 
     with h5py.File(path, "w") as hdf5:
-        for entry in layout(bilm.config):
+        for entry in hdf5_layout(bilm.config):
             joined = np.concatenate([bilm.weights[name] for name in entry.ours])
             # Half precision is widened: AllenNLP adds 1 to the forget gate's bias in the file's
             # own precision, and would round it.

@@ -1,4 +1,4 @@
-"""CRC-32C, the checksum of LevelDB's and TensorFlow's files, at the speed of memory in NumPy.
+"""CRC-32C, the checksum of LevelDB and TensorFlow files, in NumPy and nearly as fast as memory.
 
 A CRC is the remainder of the message, read as a polynomial over {0, 1}, by a polynomial of degree
 32. That one divides x^6777 + x^484 + x^100 + 1, and therefore (squaring over {0, 1} doubles the
@@ -16,27 +16,27 @@ import numpy as np
 import numpy.typing as npt
 
 POLYNOMIAL = 0x82F63B78
-"""Reflected: the lowest bit is the highest power, x^31."""
+"""The polynomial in reflected form: the lowest bit is the highest power, x^31."""
 DEGREE = 6777
-"""The degree of the sparse multiple of the polynomial, and …"""
+"""Degree of the sparse multiple of the polynomial."""
 STEPS = (DEGREE - 484, DEGREE - 100, DEGREE)
-"""… how far on a removed element comes back, smallest first."""
+"""Distances at which a removed element is added again, smallest first."""
 
 _MASK_DELTA = 0xA282EAD8
 _ALL = 0xFFFFFFFF
 
 
 def crc32c(data: bytes | memoryview | npt.NDArray[np.uint8]) -> int:
-    """The checksum of bytes."""
+    """Return the CRC-32C of bytes."""
     raw = np.frombuffer(data, np.uint8)
-    head = min(-raw.ctypes.data % 8, len(raw))  # words are read where they are aligned
+    head = min(-raw.ctypes.data % 8, len(raw))  # words must be aligned
     register = _by_table(raw[:head], _ALL)
     raw = raw[head:]
     count = len(raw) // 8
     if count > DEGREE:
         words = _shrink(raw[: 8 * count].view("<u8"), register)
         raw = np.concatenate([words.view(np.uint8), raw[8 * count :]])
-        register = 0  # it went into the first word
+        register = 0  # it was added to the first word
     if len(raw) > DEGREE + 4:
         raw = raw.copy()
         raw[:4] ^= np.frombuffer(register.to_bytes(4, "little"), np.uint8)
@@ -45,14 +45,14 @@ def crc32c(data: bytes | memoryview | npt.NDArray[np.uint8]) -> int:
     return _by_table(raw, register) ^ _ALL
 
 
-def masked(crc: int) -> int:
-    """How the files store a checksum, so that one over data with checksums is no trivial one."""
+def mask_checksum(crc: int) -> int:
+    """Return a checksum as the files store it: masked, since data may contain checksums."""
     return ((crc >> 15 | crc << 17) + _MASK_DELTA) & _ALL
 
 
 def _shrink(elements: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:
-    """The same remainder in `DEGREE` elements; `first` is added to the first one."""
-    pending = np.zeros(DEGREE, elements.dtype)  # what is to be added to the next elements
+    """Return `DEGREE` elements with the same remainder; `first` is added to the first element."""
+    pending = np.zeros(DEGREE, elements.dtype)  # to be added to the next elements
     pending[0] = first
     start, end = 0, len(elements) - DEGREE
     while start < end:

@@ -1,7 +1,7 @@
-"""Says what a path is: which format, and which files of it.
+"""Detecting the format of a model, and which files belong to it.
 
-Looks at names only; the readers look inside. A path may be a directory, one file of a model, or a
-zip archive. A directory that holds several formats is ours before AllenNLP's before the others'.
+Only looks at names; the readers look inside. A path may be a directory, one file of a model, or a
+zip archive. Where a directory holds several formats, elmokit's own comes first, then AllenNLP's.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import Literal
 
 from elmokit.errors import FormatError, ModelNotFound
-from elmokit.formats.source import Source, listing
+from elmokit.formats.source import ModelSource, list_names
 
-Kind = Literal["native", "allennlp", "tf_checkpoint", "many_langs"]
+FormatKind = Literal["native", "allennlp", "tf_checkpoint", "many_langs"]
+"""The formats that a model can be read from."""
 
-TITLES: dict[Kind, str] = {
+FORMAT_TITLES: dict[FormatKind, str] = {
     "native": "elmokit directory (config.json + model.safetensors)",
     "allennlp": "AllenNLP / bilm-tf pair (options.json + HDF5 weights)",
     "tf_checkpoint": "TensorFlow checkpoint of bilm-tf",
     "many_langs": "ELMoForManyLangs directory",
 }
+"""Each format in words."""
 NATIVE_NAMES = (
     "config.json",
     "model.safetensors",
@@ -32,31 +34,38 @@ NATIVE_NAMES = (
     "words.json",
     "manifest.json",
 )
+"""The files of elmokit's own format; not every model has all of them."""
 PLAIN_NAMES = ("weights.hdf5", "model.hdf5", "lm_weights.hdf5")
-"""HDF5 files that stand beside a plain `options.json`; `X.hdf5` has `X_options.json`."""
+"""HDF5 files that belong to a plain `options.json`; `X.hdf5` belongs to `X_options.json`."""
 MANY_LANGS_NAMES = ("config.json", "char.dic", "word.dic", "token_embedder.pkl", "encoder.pkl")
-"""A sixth file, cnn_*.json, is named by the first."""
-EXPECTED = (
+"""The files of ELMoForManyLangs, apart from cnn_*.json, which config.json names."""
+EXPECTED_FILES = (
     "expected a directory or zip archive with config.json + model.safetensors (elmokit), "
     "options.json + an .hdf5 file (AllenNLP, bilm-tf), options.json + model.ckpt-N.index (a "
     "TensorFlow checkpoint) or encoder.pkl + token_embedder.pkl (ELMoForManyLangs), or the path of "
     "one of these files"
 )
+"""What a path can be, for error messages."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A model's format and where its files are."""
+class DetectedModel:
+    """The format of a model, and where its files are."""
 
-    kind: Kind
-    source: Source
+    kind: FormatKind
+    """The format."""
+    source: ModelSource
+    """The directory or archive that holds the files."""
     options: str = ""
+    """Name of the options file of a pair."""
     weights: str = ""
+    """Name of the weights file of a pair, or of a file of the chosen checkpoint."""
     vocabulary: str | None = None
+    """Name of the vocabulary file of a pair, if there is one."""
 
     @property
     def files(self) -> list[str]:
-        """The names of the model's own files, where other files may lie beside them."""
+        """The names of the files that belong to the model; there may be others beside them."""
         names = self.source.names
         if self.kind == "tf_checkpoint":
             return [n for n in names if _is_checkpoint(n) or n in ("options.json", "vocab.txt")]
@@ -68,48 +77,56 @@ class Found:
     @property
     def title(self) -> str:
         """The format in words."""
-        return TITLES[self.kind]
+        return FORMAT_TITLES[self.kind]
 
 
-def detect(path: str | Path) -> Found:
-    """What this path is, or a `FormatError` that says what was found and what was expected."""
-    place = Path(path).expanduser()
-    if not place.exists():
-        raise ModelNotFound(f"no model at {path}: no such file or directory; {EXPECTED}")
-    if place.is_dir():
-        return _look_inside(Source(place), chosen="")
-    # By name first: a .pkl of torch is a zip archive too.
+def detect_format(path: str | Path) -> DetectedModel:
+    """Return the format of a model, and where its files are.
+
+    Args:
+        path: A directory, one file of a model, or a zip archive.
+
+    Raises:
+        ModelNotFound: There is no such file or directory.
+        FormatError: There is no model in a known format.
+    """
+    target = Path(path).expanduser()
+    if not target.exists():
+        raise ModelNotFound(f"no model at {path}: no such file or directory; {EXPECTED_FILES}")
+    if target.is_dir():
+        return _look_inside(ModelSource(target), chosen="")
+    # By name first: a .pkl file of PyTorch is a zip archive as well.
     if (
-        place.suffix.lower() in (".json", ".hdf5", ".h5", ".safetensors")
-        or _is_checkpoint(place.name)
-        or place.name in MANY_LANGS_NAMES
+        target.suffix.lower() in (".json", ".hdf5", ".h5", ".safetensors")
+        or _is_checkpoint(target.name)
+        or target.name in MANY_LANGS_NAMES
     ):
-        return _look_inside(Source(place.resolve().parent), chosen=place.resolve().name)
-    if zipfile.is_zipfile(place):
-        return _look_inside(Source(place), chosen="")
-    with place.open("rb") as file:
+        return _look_inside(ModelSource(target.resolve().parent), chosen=target.resolve().name)
+    if zipfile.is_zipfile(target):
+        return _look_inside(ModelSource(target), chosen="")
+    with target.open("rb") as file:
         start = file.read(16)
-    raise FormatError(f"{path} is no model: a file that starts with {start!r}; {EXPECTED}")
+    raise FormatError(f"{path} is not a model: it begins with {start!r}; {EXPECTED_FILES}")
 
 
-def _look_inside(source: Source, chosen: str) -> Found:
+def _look_inside(source: ModelSource, chosen: str) -> DetectedModel:
     names = source.names
     if _is_checkpoint(chosen):
-        return Found("tf_checkpoint", source, weights=chosen)
+        return DetectedModel("tf_checkpoint", source, weights=chosen)
     if {"encoder.pkl", "token_embedder.pkl"} <= set(names) and (
         chosen in MANY_LANGS_NAMES or _is_cnn(chosen)
     ):
-        return Found("many_langs", source)
+        return DetectedModel("many_langs", source)
     if "model.safetensors" in names and (not chosen or chosen in NATIVE_NAMES):
-        return Found("native", source)
+        return DetectedModel("native", source)
     if any(n.endswith("options.json") for n in names) and any(map(_is_hdf5, names)):
         options, weights = _pair(source, chosen)
-        return Found("allennlp", source, options, weights, _vocabulary(names, options))
+        return DetectedModel("allennlp", source, options, weights, _vocabulary(names, options))
     if any(name.endswith(".index") for name in names):
-        return Found("tf_checkpoint", source)
+        return DetectedModel("tf_checkpoint", source)
     if {"encoder.pkl", "token_embedder.pkl"} <= set(names):
-        return Found("many_langs", source)
-    raise FormatError(f"no model in {source.path}: found {listing(names)}; {EXPECTED}")
+        return DetectedModel("many_langs", source)
+    raise FormatError(f"no model in {source.path}: found {list_names(names)}; {EXPECTED_FILES}")
 
 
 def _is_checkpoint(name: str) -> bool:
@@ -126,11 +143,11 @@ def _is_hdf5(name: str) -> bool:
     return name.lower().endswith((".hdf5", ".h5"))
 
 
-def _pair(source: Source, chosen: str) -> tuple[str, str]:
-    """The options and the weights that belong together, of a folder that may hold several pairs.
+def _pair(source: ModelSource, chosen: str) -> tuple[str, str]:
+    """Return the options and the weights that belong together; a folder may hold several pairs.
 
-    Published pairs are called X_options.json and X_weights.hdf5, or plainly options.json beside
-    weights.hdf5 or model.hdf5; beside them may lie other HDF5 files, such as token caches.
+    Published pairs are named X_options.json and X_weights.hdf5, or options.json and weights.hdf5 or
+    model.hdf5. There may be other HDF5 files beside them, such as token caches.
     """
     all_options = [name for name in source.names if name.endswith("options.json")]
     all_weights = [name for name in source.names if _is_hdf5(name)]
@@ -138,7 +155,8 @@ def _pair(source: Source, chosen: str) -> tuple[str, str]:
     weights = [chosen] if _is_hdf5(chosen) else all_weights
     if chosen and chosen not in options + weights:
         raise FormatError(
-            f"{source.path / chosen} is no part of a model; beside it are {listing(source.names)}"
+            f"{source.path / chosen} is not part of a model; the files beside it are "
+            f"{list_names(source.names)}"
         )
     pairs = [(o, w) for o in options for w in weights if _belong_together(o, w)]
     if not pairs:
@@ -147,8 +165,9 @@ def _pair(source: Source, chosen: str) -> tuple[str, str]:
         pairs = [(o, w) for o in plain_options for w in (plain or weights)]
     if len(pairs) != 1:
         raise FormatError(
-            f"{source.path} holds several models or parts ({listing(options + weights)}); "
-            "give the path of the .hdf5 file, or of the options file, of the one you want"
+            f"{source.path} holds several models or parts of them "
+            f"({list_names(options + weights)}); give the path of the .hdf5 file, or of the "
+            "options file, of the one you want"
         )
     return pairs[0]
 

@@ -1,4 +1,4 @@
-"""Datasets of foreign HDF5 files, with care: mapped where they can be, never from other files."""
+"""Reading datasets of untrusted HDF5 files: memory-mapped if possible, never from other files."""
 
 from __future__ import annotations
 
@@ -10,14 +10,50 @@ import numpy.typing as npt
 from elmokit.errors import FormatError
 
 
-def check_inside(dataset: Any, file: str, name: str) -> None:
-    """Refuse a dataset that keeps its numbers in another file."""
+def check_no_external_data(dataset: Any, file: str, name: str) -> None:
+    """Raise `FormatError` if a dataset stores its numbers in another file."""
     if dataset.external is not None or dataset.is_virtual:
-        raise FormatError(f"{file}: {name} keeps its numbers in another file; refused")
+        raise FormatError(
+            f"{file}: {name} stores its numbers in another file; elmokit reads nothing outside the "
+            "model file. Copy the numbers into the file"
+        )
 
 
-def numbers(dataset: Any, mapped: npt.NDArray[np.uint8] | None) -> npt.NDArray[Any]:
-    """The content of a dataset: a view of the mapped file where it lies there in one piece."""
+def check_no_external_links(group: Any, file: str) -> None:
+    """Raise `FormatError` if a group, or a group below it, has a link to another file.
+
+    Args:
+        group: An open HDF5 file, or a group of it.
+        file: Name of the file for error messages.
+    """
+    import h5py
+
+    seen = set()  # hard links can form a cycle
+    groups = [group]
+    while groups:
+        group = groups.pop()
+        if group.id in seen:
+            continue
+        seen.add(group.id)
+        for name in group:
+            link = group.get(name, getlink=True)
+            if isinstance(link, h5py.ExternalLink):
+                path = f"{group.name}/{name}".lstrip("/")
+                raise FormatError(
+                    f"{file}: {path} is an external link to another file ({link.filename}); "
+                    "elmokit reads nothing outside the model file. Copy the data into the file"
+                )
+            if isinstance(link, h5py.HardLink) and group.get(name, getclass=True) is h5py.Group:
+                groups.append(group[name])
+
+
+def read_array(dataset: Any, mapped: npt.NDArray[np.uint8] | None) -> npt.NDArray[Any]:
+    """Return the content of a dataset; a view of the mapped file if it is contiguous there.
+
+    Args:
+        dataset: An open HDF5 dataset.
+        mapped: The memory-mapped file; None to read the numbers into memory.
+    """
     start = dataset.id.get_offset()
     end = 0 if start is None else start + dataset.nbytes
     array: npt.NDArray[Any]

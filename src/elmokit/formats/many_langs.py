@@ -1,16 +1,15 @@
-"""Directories of ELMoForManyLangs: config.json, cnn_*.json, char.dic, word.dic and two .pkl, read.
+"""Reading ELMoForManyLangs directories: config.json, cnn_*.json, char.dic, word.dic and two .pkl.
 
-Its network is ELMo's with three differences, and each is undone or kept here, so that nobody else
-has to know them:
+The network differs from ELMo in three ways, which only this module has to know:
 
-- a character is a code point of char.dic, and words of word.dic have an embedding of their own
-  beside their characters;
-- its gates stand in the order i, f, j, o, and the 1.0 that we add to the forget gate at run time is
-  part of its bias: taken off here, which is exact for a bias between ½ and 2 (training starts it
-  at 1), and else moves it by 1e-7 or less;
-- the gate of its highways says how much of the input stays, ours how much is new: the sign changes.
+- A character is a code point of char.dic, and the words of word.dic have an embedding of their own
+  in addition to their characters.
+- The gates are in the order i, f, j, o, and the 1.0 that we add to the forget gate at run time is
+  part of its bias. It is subtracted here, which is exact for a bias between ½ and 2 (training
+  starts at 1), and otherwise changes it by 1e-7 or less.
+- The gate of a highway says how much of the input is kept, ours how much is new: the sign changes.
 
-The .pkl files are read by torch with `weights_only`, which runs no code; nothing else needs torch,
+The .pkl files are read by torch with `weights_only`, which runs no code. Nothing else needs torch,
 and a converted model does not.
 """
 
@@ -25,18 +24,19 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.bilm.config import LSTM, BiLMConfig, CharCNN, Words
+from elmokit.bilm.config import BiLMConfig, CharCNNConfig, LexiconConfig, LSTMConfig
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import DIRECTIONS, FloatArray
 from elmokit.errors import ConfigError, FormatError, MissingExtra
-from elmokit.formats.source import Source
+from elmokit.extras import require
+from elmokit.formats.source import ModelSource
 from elmokit.text.characters import ALPHABET_MARKS, NAMED_UNKNOWN
 from elmokit.text.dictionary import Dictionary
 
 SETTINGS, ALPHABET, LEXICON = "config.json", "char.dic", "word.dic"
 TOKEN_EMBEDDER, ENCODER = "token_embedder.pkl", "encoder.pkl"
 
-PUBLISHED: Mapping[str, Any] = {
+PUBLISHED_ARCHITECTURE: Mapping[str, Any] = {
     "encoder": {
         "name": "elmo",
         "projection_dim": 512,
@@ -55,16 +55,16 @@ PUBLISHED: Mapping[str, Any] = {
         "max_characters_per_token": 50,
     },
 }
-"""The architecture of all published models."""
-PUBLISHED_NAMES = ("cnn_50_100_512_4096_sample.json", "cnn_0_100_512_4096_sample.json")
-"""Files that most published models name and do not hold; the package has this content for both."""
+"""The architecture of all published models of ELMoForManyLangs."""
+PUBLISHED_FILES = ("cnn_50_100_512_4096_sample.json", "cnn_0_100_512_4096_sample.json")
+"""Files that most published models name but do not include; both have the content above."""
 
 UNNAMED = "\u3000"
-"""What an entry means that is nothing but white space, which reading strips off."""
+"""Replaces an entry of white space only, which is lost when a line is stripped."""
 
 
-def read(source: Source) -> BiLM:
-    """Read a directory, or the same files in a zip archive."""
+def read(source: ModelSource) -> BiLM:
+    """Read an ELMoForManyLangs directory, or the same files in a zip archive."""
     settings = source.read_json(SETTINGS)
     architecture, where = _architecture(source, settings)
     alphabet = _Table(source, ALPHABET, ALPHABET_MARKS) if architecture.char_dim else None
@@ -87,28 +87,28 @@ def read(source: Source) -> BiLM:
 # -- config.json and the file it names ------------------------------------------------------------
 
 
-def _architecture(source: Source, settings: dict[str, Any]) -> tuple[_Architecture, str]:
-    """The second file, looked for in this place alone, and what to call it in messages."""
+def _architecture(source: ModelSource, settings: dict[str, Any]) -> tuple[_Architecture, str]:
+    """Return the content of the file that config.json names, and its name for messages."""
     path = settings.get("config_path")
     if not isinstance(path, str):
         raise ConfigError(
             f"{source.describe(SETTINGS)}: config_path is {path!r}; expected the name of the file "
-            f"that describes the network, such as {PUBLISHED_NAMES[0]}"
+            f"that describes the network, such as {PUBLISHED_FILES[0]!r}"
         )
-    name = re.split(r"[/\\]", path)[-1]  # a path of the machine that trained the model, often
+    name = re.split(r"[/\\]", path)[-1]  # often a path on the machine that trained the model
     if name in source.names:
         where = source.describe(name)
         return _Architecture(source.read_json(name), where), where
-    if name in PUBLISHED_NAMES:
-        return _Architecture(PUBLISHED, name), name
+    if name in PUBLISHED_FILES:
+        return _Architecture(PUBLISHED_ARCHITECTURE, name), name
     raise FormatError(
-        f"{source.path} has no {name}, which its config.json names (config_path is {path!r}). "
-        "Copy it there from where the model was trained"
+        f"{source.path} has no {name}, which its config.json names (config_path is {path!r}); "
+        "copy it there from where the model was trained"
     )
 
 
 class _Architecture:
-    """The content of cnn_*.json, its names checked."""
+    """The content of cnn_*.json, with checks."""
 
     def __init__(self, data: Mapping[str, Any], where: str) -> None:
         self._where = where
@@ -117,18 +117,20 @@ class _Architecture:
             name = self._get(section, "name")
             if not isinstance(name, str) or name.lower() != known:
                 raise ConfigError(
-                    f"{where}: {section}.name is {name!r}; only {known!r} makes an ELMo"
+                    f"{where}: {section}.name is {name!r}; expected {known!r}, as an ELMo has"
                 )
         self.char_dim = self._dim("char_dim")
         self.word_dim = self._dim("word_dim")
         if not self.char_dim and not self.word_dim:
-            raise ConfigError(f"{where}: char_dim and word_dim are both 0; expected one at least")
+            raise ConfigError(
+                f"{where}: char_dim and word_dim are both 0; at least one must be positive"
+            )
 
     def _get(self, section: str, key: str) -> Any:
-        there = self._data.get(section)
-        if not isinstance(there, Mapping) or key not in there:
+        settings = self._data.get(section)
+        if not isinstance(settings, Mapping) or key not in settings:
             raise ConfigError(f"{self._where}: {section}.{key} is missing")
-        return there[key]
+        return settings[key]
 
     def _dim(self, key: str) -> int:
         value = self._get("token_embedder", key)
@@ -139,11 +141,11 @@ class _Architecture:
     def config(
         self, alphabet: _Table | None, lexicon: _Table | None, extra: Mapping[str, Any]
     ) -> BiLMConfig:
-        """Our form of it."""
+        """Return the architecture as elmokit describes it."""
         longest = self._get("token_embedder", "max_characters_per_token")
         if alphabet is None:
-            # A model of words alone: characters that say nothing, through one filter of zeros.
-            cnn = CharCNN(
+            # A model of words only: characters without influence, through one filter of zeros.
+            cnn = CharCNNConfig(
                 filters=((1, 1),),
                 embedding_dim=1,
                 characters=len(ALPHABET_MARKS),
@@ -151,7 +153,7 @@ class _Architecture:
                 scheme="code_points",
             )
         else:
-            cnn = CharCNN(
+            cnn = CharCNNConfig(
                 filters=self._get("token_embedder", "filters"),
                 embedding_dim=self.char_dim,
                 activation=self._get("token_embedder", "activation"),
@@ -160,7 +162,7 @@ class _Architecture:
                 max_characters=longest,
                 scheme="code_points",
             )
-        lstm = LSTM(
+        lstm = LSTMConfig(
             cells=self._get("encoder", "dim"),
             width=self._get("encoder", "projection_dim"),
             layers=self._get("encoder", "n_layers"),
@@ -169,7 +171,7 @@ class _Architecture:
         )
         words = None
         if lexicon is not None:
-            words = Words(entries=len(lexicon.entries), dim=self.word_dim)
+            words = LexiconConfig(entries=len(lexicon.entries), dim=self.word_dim)
         return BiLMConfig(char_cnn=cnn, lstm=lstm, words=words, extra=extra)
 
 
@@ -177,45 +179,45 @@ class _Architecture:
 
 
 class _Table:
-    """The entries of a .dic file with the rows of the embedding that they name."""
+    """The entries of a .dic file, and the rows of the embedding that they refer to."""
 
-    def __init__(self, source: Source, name: str, needed: tuple[str, ...]) -> None:
+    def __init__(self, source: ModelSource, name: str, needed: tuple[str, ...]) -> None:
         self.where = source.describe(name)
-        numbers = _parse_dic(source.read(name), self.where)
-        missing = [mark for mark in needed if mark not in numbers]
+        rows = _parse_dic(source.read(name), self.where)
+        missing = [mark for mark in needed if mark not in rows]
         if missing:
             raise FormatError(
                 f"{self.where} lacks {', '.join(missing)}; expected all of {', '.join(needed)}"
             )
-        self.entries = Dictionary(numbers)
-        self._rows = list(numbers.values())
+        self.entries = Dictionary(rows)
+        self._rows = list(rows.values())
 
     def pick(self, tensors: _Tensors, name: str, dim: int) -> FloatArray:
-        """The embedding, a row an entry."""
-        found, last = tensors.shape(name), max(self._rows)
-        rows = found[0] if found else 0
-        # The original wants a row an entry. But where entries became equal by what reading strips
-        # off, rows are left over, and the numbers still say that the files belong together.
+        """Return the embedding, with one row per entry."""
+        shape, last = tensors.shape(name), max(self._rows)
+        rows = shape[0] if shape else 0
+        # The original expects one row per entry. But where entries became equal by stripping white
+        # space, there are more rows, and the last number still shows that the files match.
         if last >= rows or rows not in (len(self.entries), last + 1):
             raise FormatError(
-                f"{self.where} has {len(self.entries)} entries, the last of number {last}, but "
-                f"{name} in {tensors.where} has the shape {found}; they do not belong together"
+                f"{self.where} has {len(self.entries)} entries with numbers up to {last}, but "
+                f"{name} in {tensors.where} has the shape {shape}; the files do not belong together"
             )
         return tensors.take(name, rows, dim)[self._rows]
 
 
 def _parse_dic(data: bytes, where: str) -> dict[str, int]:
-    """Lines of entry, tab, number, read as the original reads them.
+    """Parse lines of an entry, a tab and the number of a row, as the original reads them.
 
-    A line may end with any line break of Unicode; white space around it is no part of the entry;
-    of equal entries the last counts. The numbers are those of rows, not of lines.
+    A line may end with any Unicode line break; white space around it is not part of the entry; of
+    equal entries the last counts.
     """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        broken = data.count(b"\n", 0, error.start) + 1
-        raise FormatError(f"{where}, line {broken}: not UTF-8; expected UTF-8 text") from None
-    numbers: dict[str, int] = {}
+        line_number = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(f"{where}, line {line_number}: not UTF-8; expected UTF-8 text") from None
+    rows: dict[str, int] = {}
     for i, line in enumerate(text.splitlines(), 1):
         fields = line.strip().split("\t")
         if fields == [""]:
@@ -225,21 +227,21 @@ def _parse_dic(data: bytes, where: str) -> dict[str, int]:
             raise FormatError(
                 f"{where}, line {i}: found {line[:60]!r}; expected an entry, a tab and a number"
             )
-        numbers[entry] = int(number)
-    return numbers
+        rows[entry] = int(number)
+    return rows
 
 
 # -- token_embedder.pkl and encoder.pkl -----------------------------------------------------------
 
 
 def _word_weights(
-    source: Source,
+    source: ModelSource,
     config: BiLMConfig,
     architecture: _Architecture,
     alphabet: _Table | None,
     lexicon: _Table | None,
 ) -> dict[str, npt.NDArray[Any]]:
-    """Everything below the LSTMs."""
+    """Return the weights of everything below the LSTMs."""
     tensors = _Tensors(source, TOKEN_EMBEDDER)
     cnn, width = config.char_cnn, config.lstm.width
     weights: dict[str, npt.NDArray[Any]] = {}
@@ -269,7 +271,7 @@ def _word_weights(
     if lexicon is not None:
         name = "word_emb_layer.embedding.weight"
         weights["words.embedding"] = lexicon.pick(tensors, name, words)
-    # One matrix for both, the word first.
+    # One matrix for both: the word first, then its characters.
     projection = tensors.take("projection.weight", width, words + filters).T
     if lexicon is not None:
         weights["words.projection"] = projection[:words]
@@ -281,8 +283,8 @@ def _word_weights(
     return weights
 
 
-def _lstm_weights(source: Source, config: BiLMConfig) -> dict[str, npt.NDArray[Any]]:
-    """The LSTMs."""
+def _lstm_weights(source: ModelSource, config: BiLMConfig) -> dict[str, npt.NDArray[Any]]:
+    """Return the weights of the LSTMs."""
     tensors = _Tensors(source, ENCODER)
     cells, width = config.lstm.cells, config.lstm.width
     weights: dict[str, npt.NDArray[Any]] = {}
@@ -302,33 +304,33 @@ def _lstm_weights(source: Source, config: BiLMConfig) -> dict[str, npt.NDArray[A
 
 
 def _reorder_gates(theirs: FloatArray) -> FloatArray:
-    """From i, f, j, o to i, j, f, o, one above the other; always a copy."""
+    """Return a copy with the gates in the order i, j, f, o instead of i, f, j, o."""
     i, f, j, o = np.split(theirs, 4)
     return np.concatenate([i, j, f, o])
 
 
 class _Tensors:
-    """The tensors of a .pkl file, to be taken one by one."""
+    """The tensors of a .pkl file, which are taken out one by one."""
 
-    def __init__(self, source: Source, name: str) -> None:
+    def __init__(self, source: ModelSource, name: str) -> None:
         self.where = source.describe(name)
         self._tensors = _load(source, name)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a tensor, or a `FormatError` if there is none of this name."""
+        """Return the shape of a tensor; raise `FormatError` if there is none of this name."""
         if name not in self._tensors:
             raise FormatError(
-                f"{self.where} has no {name}, which the model's configuration asks for; "
-                "do the files belong together?"
+                f"{self.where} has no tensor {name}, which the configuration of the model "
+                "requires; do the files belong together?"
             )
         return tuple(self._tensors[name].shape)
 
     def take(self, name: str, *shape: int) -> FloatArray:
-        """A tensor as an array of single precision, as the original computes."""
-        found = self.shape(name)
-        if found != shape:
+        """Return a tensor as a float32 array, after checking its shape."""
+        actual = self.shape(name)
+        if actual != shape:
             raise FormatError(
-                f"{self.where}: {name} has the shape {found}; the configuration asks for {shape}"
+                f"{self.where}: {name} has the shape {actual}; the configuration requires {shape}"
             )
         import torch
 
@@ -336,65 +338,67 @@ class _Tensors:
         return array
 
     def finish(self) -> None:
-        """Refuse tensors that nobody asked for: they would be part of another network."""
+        """Raise `FormatError` if a tensor was not taken, since it belongs to another network."""
         if self._tensors:
             more = f" and {len(self._tensors) - 3} more" if len(self._tensors) > 3 else ""
             raise FormatError(
                 f"{self.where} also holds {', '.join(map(str, list(self._tensors)[:3]))}{more}, "
-                "which the model's configuration has no place for; do the files belong together?"
+                "which do not belong to the configuration of the model; do the files belong "
+                "together?"
             )
 
 
-def _load(source: Source, name: str) -> dict[str, Any]:
-    """The tensors of a .pkl file, by name. No code in it runs."""
+def _load(source: ModelSource, name: str) -> dict[str, Any]:
+    """Return the tensors of a .pkl file by name, without running any code in it."""
     where = source.describe(name)
     if name not in source.names:
-        raise FormatError(f"{source.path} has no {name}; the model is incomplete")
+        raise FormatError(f"{source.path} has no {name}, so the model is incomplete; copy it again")
     try:
-        import torch
-    except ImportError as error:
+        require("torch", f"ELMoForManyLangs files, such as {where},")
+    except MissingExtra as error:
         raise MissingExtra(
-            f"{where} is a file of PyTorch, and reading it needs torch ({error}): "
-            "pip install 'elmokit[train]'. Once converted (elmo convert IN OUT) a model does not"
+            f"{error}. A model that was converted with `elmo convert` does not need it"
         ) from None
+    import torch
+
     with source.open(name) as file:
         try:
             _check_archive(file)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of torch about its own old formats
-                found = torch.load(file, map_location="cpu", weights_only=True)
-        except Exception as error:  # damage can raise anything in there
+                warnings.simplefilter("ignore")  # torch warns about its own old formats
+                tensors = torch.load(file, map_location="cpu", weights_only=True)
+        except Exception as error:  # torch can raise anything for a damaged file
             raise FormatError(f"{where} {_reason(error)}") from None
         size = file.seek(0, 2)
-    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
-        raise FormatError(f"{where} holds no tensors by name; expected the state of a network")
-    for key, tensor in found.items():
+    if not isinstance(tensors, dict) or not all(isinstance(key, str) for key in tensors):
+        raise FormatError(f"{where} does not hold named tensors; expected a state dict of PyTorch")
+    for key, tensor in tensors.items():
         plain = isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided
         if not plain or tensor.device.type != "cpu" or not tensor.is_floating_point():
-            raise FormatError(f"{where}: {key} is no plain tensor of floating-point numbers")
-    claimed = sum(tensor.numel() * tensor.element_size() for tensor in found.values())
-    if claimed > size:  # the same number again and again, to fill the memory
+            raise FormatError(f"{where}: {key} is not a dense tensor of floating-point numbers")
+    claimed = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+    if claimed > size:  # one stored number repeated, to fill the memory
         raise FormatError(f"{where} has {size:,} bytes, but its tensors claim {claimed:,}")
-    return dict(found)
+    return dict(tensors)
 
 
 def _check_archive(file: BinaryIO) -> None:
-    """Newer files are zip archives, never packed, and have checksums, which torch passes over."""
+    """Raise `ValueError` if a zip archive of PyTorch is damaged; torch ignores its checksums."""
     if zipfile.is_zipfile(file):
         with zipfile.ZipFile(file) as archive:
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
-                raise ValueError("its parts are packed, which PyTorch never does")
+                raise ValueError("its parts are compressed, which PyTorch never does")
             if archive.testzip() is not None:
                 raise ValueError("a checksum is wrong")
     file.seek(0)
 
 
 def _reason(error: Exception) -> str:
-    """Why a file was not read, without torch's advice to read it unsafely."""
-    said = str(error).strip()
-    forbidden = re.search(r"GLOBAL (\S+)", said)
+    """Return why a file was not read, without the advice of torch to read it unsafely."""
+    message = str(error).strip()
+    forbidden = re.search(r"GLOBAL (\S+)", message)
     if forbidden:
-        return f"asks to run {forbidden[1]}; expected tensors only, and nothing in it was run"
-    inner = re.search(r"WeightsUnpickler error:\s*(.+)", said)
-    said = (inner[1] if inner else said).partition("\n")[0][:200]
-    return f"is damaged, or no file of PyTorch: {type(error).__name__}: {said}"
+        return f"tries to run {forbidden[1]}; expected tensors only. Nothing in the file was run"
+    inner = re.search(r"WeightsUnpickler error:\s*(.+)", message)
+    message = (inner[1] if inner else message).partition("\n")[0][:200]
+    return f"is damaged, or not a file of PyTorch: {type(error).__name__}: {message}"

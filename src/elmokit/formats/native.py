@@ -1,6 +1,7 @@
-"""Our own directory: config.json, model.safetensors, vocab.txt, settled.safetensors, manifest.json.
+"""Reading and writing elmokit's own format, a directory.
 
-Models whose characters are code points also have characters.json, and those that know whole words
+It holds config.json, model.safetensors, vocab.txt, settled.safetensors and manifest.json. Models
+whose characters are code points also have characters.json, and those that know whole words have
 words.json: lists of the strings that the rows of these tables belong to. The manifest holds the
 size and SHA-256 of every other file and is written last: a directory with a manifest is complete.
 Weights are memory-mapped when they are read.
@@ -14,7 +15,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,25 +26,26 @@ from elmokit.bilm.mix import Mix
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.state import State
 from elmokit.errors import ConfigError, FormatError, InputError
-from elmokit.formats.detect import NATIVE_NAMES, Found
-from elmokit.formats.source import Source
+from elmokit.formats.detect import NATIVE_NAMES, DetectedModel
+from elmokit.formats.source import ModelSource
+from elmokit.storage import checksum, sync_directory, sync_file
 from elmokit.text.dictionary import Dictionary
 from elmokit.text.vocabulary import Vocabulary
 
 FORMAT, VERSION = "elmokit-bilm", 1
 CONFIG, WEIGHTS, VOCABULARY, SETTLED, ALPHABET, LEXICON, MANIFEST = NATIVE_NAMES
 EXTRA = "extra/"
-"""In model.safetensors, the names of arrays that came with a foreign file begin with this."""
+"""Prefix in model.safetensors of arrays that came with a converted file but are not weights."""
 
 
-def read(found: Found) -> BiLM:
-    """Read a directory (or the same files in a zip archive), every checksum verified."""
-    source = found.source
+def read(detected: DetectedModel) -> BiLM:
+    """Read a directory, or the same files in a zip archive, and verify every checksum."""
+    source = detected.source
     files = _check_manifest(source)
-    described = source.read_json(CONFIG)
-    _check_version(described, source.describe(CONFIG))
-    mix = described.pop("mix", None)
-    config = BiLMConfig.from_dict(described)
+    settings = source.read_json(CONFIG)
+    _check_version(settings, source.describe(CONFIG))
+    mix = settings.pop("mix", None)
+    config = BiLMConfig.from_dict(settings)
     tensors = _tensors(source, WEIGHTS)
     settled = _tensors(source, SETTLED) if SETTLED in files else None
     if settled is not None and set(settled) != {"hidden", "cell"}:
@@ -64,7 +66,7 @@ def read(found: Found) -> BiLM:
     )
 
 
-def _dictionary(source: Source, name: str) -> Dictionary:
+def _dictionary(source: ModelSource, name: str) -> Dictionary:
     return Dictionary.parse(source.read(name), source.describe(name))
 
 
@@ -75,54 +77,47 @@ def _mix(data: Any, where: str) -> Mix:
 
 
 def _check_version(data: dict[str, Any], where: str) -> None:
-    found = data.pop("format", None), data.pop("version", None)
-    if found[0] != FORMAT:
-        raise FormatError(f"{where} says its format is {found[0]!r}; expected {FORMAT!r}")
-    if found[1] != VERSION:
+    name, version = data.pop("format", None), data.pop("version", None)
+    if name != FORMAT:
+        raise FormatError(f"{where} has the format {name!r}; expected {FORMAT!r}")
+    if version != VERSION:
         raise FormatError(
-            f"{where} is of version {found[1]!r} of the format; this elmokit "
-            f"({elmokit.__version__}) reads version {VERSION}. A newer elmokit may read it"
+            f"{where} has version {version!r} of the format; elmokit {elmokit.__version__} reads "
+            f"version {VERSION}. Update it with: pip install -U elmokit"
         )
 
 
-def _check_manifest(source: Source) -> dict[str, Any]:
+def _check_manifest(source: ModelSource) -> dict[str, Any]:
     where = source.describe(MANIFEST)
     if MANIFEST not in source.names:
         raise FormatError(
-            f"{source.path} has no {MANIFEST}: it was not written to the end. Write it again"
+            f"{source.path} has no {MANIFEST}, so it is incomplete; write or copy the model again"
         )
     manifest = source.read_json(MANIFEST)
     _check_version(manifest, where)
     files = manifest.get("files")
     if not isinstance(files, dict) or not {CONFIG, WEIGHTS} <= set(files):
-        raise FormatError(f"{where} does not list {CONFIG} and {WEIGHTS}")
+        raise FormatError(f"{where} does not list {CONFIG} and {WEIGHTS}; copy it again")
     for name, entry in files.items():
-        if name not in source.names:  # also whatever is no plain name
+        if name not in source.names:  # this also excludes paths
             raise FormatError(f"{source.path} has no {name}, which its manifest lists")
         if not isinstance(entry, dict) or entry.get("bytes") != source.size(name):
             expected = entry.get("bytes") if isinstance(entry, dict) else None
             raise FormatError(
-                f"{source.describe(name)} has {source.size(name)} bytes; the manifest says "
-                f"{expected}. It is truncated or not of this model: copy it again"
+                f"{source.describe(name)} has {source.size(name)} bytes; the manifest lists "
+                f"{expected}. It is truncated or of another model: copy it again"
             )
         with source.open(name) as file:
-            digest = _sha256(file)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
         if entry.get("sha256") != digest:
             raise FormatError(
-                f"{source.describe(name)} does not have the checksum of the manifest: "
-                "it is damaged. Copy it again"
+                f"{source.describe(name)} is damaged: its checksum differs from the manifest. Copy "
+                "it again"
             )
     return files
 
 
-def _sha256(file: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
-    return digest.hexdigest()
-
-
-def _tensors(source: Source, name: str) -> dict[str, npt.NDArray[Any]]:
+def _tensors(source: ModelSource, name: str) -> dict[str, npt.NDArray[Any]]:
     from safetensors import SafetensorError, safe_open
     from safetensors.numpy import load
 
@@ -133,7 +128,9 @@ def _tensors(source: Source, name: str) -> dict[str, npt.NDArray[Any]]:
         with safe_open(path, framework="numpy"):  # checks the header and the offsets
             return _mapped(path)
     except (SafetensorError, ValueError, TypeError, KeyError, OSError) as error:
-        raise FormatError(f"{source.describe(name)} is not safetensors: {error}") from None
+        raise FormatError(
+            f"{source.describe(name)} cannot be read as safetensors: {error}"
+        ) from None
 
 
 _DTYPES = {f"{kind.upper()}{8 * size}": f"<{kind}{size}" for kind in "iuf" for size in (1, 2, 4, 8)}
@@ -141,7 +138,7 @@ _DTYPES["BOOL"] = "?"
 
 
 def _mapped(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The arrays as views of the file: read from disk when they are first used."""
+    """Return the arrays as views of the file, which are read from disk at first use."""
     raw = np.memmap(path, np.uint8, "r")
     start = 8 + int(raw[:8].view("<u8")[0])
     header = json.loads(raw[8:start].tobytes())
@@ -159,15 +156,18 @@ def _mapped(path: Path) -> dict[str, npt.NDArray[Any]]:
 
 
 def write(bilm: BiLM, directory: Path) -> list[Path]:
-    """Write a directory; an older model in it is replaced when all of the new one is on disk."""
+    """Write a directory, and return its files.
+
+    An older model in it is replaced once all of the new one is on disk.
+    """
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file; expected the name of a directory to write")
     if directory.is_dir() and not (directory / MANIFEST).exists():
         taken = sorted(name for name in NATIVE_NAMES if (directory / name).exists())
         if taken:
             raise InputError(
-                f"{directory} has {', '.join(taken)} of something else; nothing was written. "
-                "Give another directory"
+                f"{directory} already holds {', '.join(taken)}, but is not a model of elmokit; "
+                "nothing was written. Give another directory"
             )
     directory.parent.mkdir(parents=True, exist_ok=True)
     stage = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
@@ -182,7 +182,7 @@ def write(bilm: BiLM, directory: Path) -> list[Path]:
                 os.replace(stage / name, directory / name)
             for name in set(NATIVE_NAMES) - set(names):
                 (directory / name).unlink(missing_ok=True)
-        _sync(directory)
+        sync_directory(directory)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
     return [directory / name for name in names]
@@ -212,12 +212,14 @@ def _write_stage(bilm: BiLM, stage: Path) -> list[str]:
         )
         names.append(SETTLED)
     entries = {}
-    mode = (stage / CONFIG).stat().st_mode & 0o777  # safetensors gives nobody else a look
+    mode = (
+        stage / CONFIG
+    ).stat().st_mode & 0o777  # safetensors writes files that only their owner can read
     for name in names:
         (stage / name).chmod(mode)
-        _sync(stage / name)
-        with (stage / name).open("rb") as file:
-            entries[name] = {"bytes": (stage / name).stat().st_size, "sha256": _sha256(file)}
+        sync_file(stage / name)
+        size = (stage / name).stat().st_size
+        entries[name] = {"bytes": size, "sha256": checksum(stage / name)}
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -226,16 +228,5 @@ def _write_stage(bilm: BiLM, stage: Path) -> list[str]:
         "files": entries,
     }
     (stage / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    _sync(stage / MANIFEST)
+    sync_file(stage / MANIFEST)
     return [*names, MANIFEST]
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a directory, are on disk."""
-    if os.name == "nt" and path.is_dir():
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

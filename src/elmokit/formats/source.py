@@ -1,6 +1,6 @@
-"""A place that holds the files of a model: a directory, or a zip archive used as one.
+"""Where the files of a model are: a directory, or a zip archive that is used like one.
 
-Only plain names inside the place can be read. Knows nothing about what the files mean.
+Only files directly inside it can be read. Knows nothing about what the files mean.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any, BinaryIO
 from elmokit.errors import FormatError, ModelNotFound
 
 LARGEST_TEXT = 1 << 30
-"""Bytes of a file that is read whole; weights in a directory are mapped instead."""
+"""Size in bytes at most of a file that is read whole; weights are memory-mapped instead."""
 LARGEST_RATIO = 20
-"""How far a large member of an archive may be packed."""
+"""Compression ratio that a large file in an archive may have at most."""
 
 
-class Source:
-    """Files by name."""
+class ModelSource:
+    """The files of a model by name, in a directory or a zip archive."""
 
     def __init__(self, path: Path) -> None:
-        """Look at a directory or a zip archive."""
+        """List the files of a directory or a zip archive."""
         self.path = path
         self._archive: zipfile.ZipFile | None = None
         self._prefix = ""
@@ -38,37 +38,37 @@ class Source:
         except (zipfile.BadZipFile, OSError) as error:
             raise FormatError(f"{self.path} is not a readable zip archive: {error}") from None
         members = [name for name in self._archive.namelist() if not name.endswith("/")]
-        # Archives often hold one folder that holds the files: the shallowest level is the model.
+        # Archives often hold one folder with the files: the topmost level with files is the model.
         depth = min((name.count("/") for name in members), default=0)
         level = [name for name in members if name.count("/") == depth]
         folders = sorted({name.rpartition("/")[0] for name in level})
         if len(folders) > 1:
             raise FormatError(
-                f"{self.path} holds several folders ({', '.join(folders[:4])}); "
-                "expected one model. Unpack it and give the path of one folder"
+                f"{self.path} holds several folders ({', '.join(folders[:4])}); expected one "
+                "model. Unpack it and give the path of one folder"
             )
         self._prefix = folders[0] + "/" if folders and folders[0] else ""
         self.names = sorted(name.rpartition("/")[2] for name in level)
 
     @property
     def file_path(self) -> Path | None:
-        """The directory, or None where the files lie in an archive."""
+        """The directory; None if the files are in an archive."""
         return self.path if self._archive is None else None
 
     def describe(self, name: str) -> str:
-        """A file's name for messages."""
+        """Return the path of a file for messages."""
         return str(self.path / name)
 
     def size(self, name: str) -> int:
-        """The bytes of a file."""
+        """Return the size of a file in bytes."""
         if self._archive is not None:
             return self._archive.getinfo(self._prefix + name).file_size
         return (self.path / name).stat().st_size
 
     def read(self, name: str) -> bytes:
-        """All bytes of a file."""
+        """Return the content of a file."""
         if name not in self.names:
-            raise ModelNotFound(f"{self.path} has no {name}; found {listing(self.names)}")
+            raise ModelNotFound(f"{self.path} has no {name}; found {list_names(self.names)}")
         self._check_size(name)
         try:
             if self._archive is not None:
@@ -78,39 +78,43 @@ class Source:
             raise FormatError(f"{self.describe(name)} cannot be read: {error}") from None
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """A file that holds one JSON object."""
+        """Return the content of a file that holds one JSON object."""
         try:
             data = json.loads(self.read(name))
         except (ValueError, RecursionError) as error:
-            raise FormatError(f"{self.describe(name)} is not JSON: {error}") from None
+            raise FormatError(f"{self.describe(name)} is not valid JSON: {error}") from None
         if not isinstance(data, dict):
-            found = type(data).__name__
-            raise FormatError(f"{self.describe(name)} holds a {found}; expected a JSON object")
+            raise FormatError(
+                f"{self.describe(name)} holds a {type(data).__name__}; expected a JSON object"
+            )
         return data
 
     def _check_size(self, name: str) -> None:
-        """Refuse what would fill the memory: text that is no text, and archives that explode."""
+        """Raise `FormatError` for a file that would fill the memory, such as a zip bomb."""
         size = self.size(name)
         if self._archive is None:
             if size > LARGEST_TEXT:
-                raise FormatError(f"{self.describe(name)} has {size:,} bytes; it cannot be text")
+                raise FormatError(
+                    f"{self.describe(name)} has {size:,} bytes, which is too large for this file; "
+                    "is it something else?"
+                )
             return
-        packed = self._archive.getinfo(self._prefix + name).compress_size
-        if size > LARGEST_TEXT and size > LARGEST_RATIO * packed:
+        compressed = self._archive.getinfo(self._prefix + name).compress_size
+        if size > LARGEST_TEXT and size > LARGEST_RATIO * compressed:
             raise FormatError(
-                f"{self.describe(name)} would unpack from {packed:,} to {size:,} bytes; weights "
-                "never shrink that much, so it was refused"
+                f"{self.describe(name)} would unpack from {compressed:,} to {size:,} bytes and was "
+                "not read: weights never compress that well"
             )
 
     def open(self, name: str) -> BinaryIO:
-        """A file that can be sought in; one of an archive is held in memory."""
+        """Open a file for reading and seeking; a file in an archive is held in memory."""
         if self._archive is not None:
             return io.BytesIO(self.read(name))
         return (self.path / name).open("rb")
 
 
-def listing(names: list[str]) -> str:
-    """Some names for a message."""
+def list_names(names: list[str]) -> str:
+    """Return the first names of a list for a message."""
     if not names:
         return "no files"
     more = f" and {len(names) - 6} more" if len(names) > 6 else ""

@@ -1,9 +1,9 @@
-"""The tensors of a TensorFlow checkpoint by name: `X.index` beside `X.data-00000-of-0000M`.
+"""The tensors of a TensorFlow checkpoint by name: `X.index` with `X.data-00000-of-0000M`.
 
-The index (see `tf_index.py`) holds a small protocol buffer for each tensor: type, shape, data
-file, place, checksum; and, where a variable was cut into slices, where these belong. Everything is
-checked against the sizes of the files before anything is read. Tensors in one piece are views of
-the mapped file. Knows nothing about what the tensors mean.
+The index (see `tf_index.py`) holds a small protocol buffer per tensor: its type, shape, data file,
+position and checksum and, if a variable is divided into slices, their positions in it. Everything
+is checked against the sizes of the files before anything is read. Undivided tensors are views of
+the memory-mapped file. Knows nothing about what the tensors mean.
 """
 
 from __future__ import annotations
@@ -19,46 +19,59 @@ import numpy.typing as npt
 
 from elmokit.bilm.weights import release
 from elmokit.errors import FormatError, ModelNotFound
-from elmokit.formats.crc32c import crc32c, masked
-from elmokit.formats.source import Source
+from elmokit.formats.crc32c import crc32c, mask_checksum
+from elmokit.formats.source import ModelSource
 from elmokit.formats.tf_index import LARGEST_FILE, read_table, varint
 
 FLOATS = {1: "<f4", 2: "<f8", 19: "<f2"}
-"""TensorFlow's numbers for the types that a network's weights may have."""
+"""The types that weights may have, by TensorFlow's numbers for them."""
 HEADER = b""
-"""The key of the entry about the whole; all others are names, or encoded slices (first byte 0)."""
+"""Key of the entry about the checkpoint; other keys are names, or slices (first byte 0)."""
 FORMAT_VERSION = 1
 MOST_SLICES = 1024
+"""Number of slices of a tensor at most."""
 
 Extents = tuple[tuple[int, int], ...]
-"""For each dimension, where a slice starts and how long it is; …"""
+"""The start and the length of a slice in each dimension."""
 FULL = -1
-"""… or this, where it has all of a dimension."""
+"""The length of a slice that has all of a dimension."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What the index says about a tensor."""
+class TensorEntry:
+    """The entry of a tensor in the index."""
 
     dtype: int = 0
+    """TensorFlow's number of the type."""
     shape: tuple[int, ...] = ()
+    """Shape of the tensor."""
     shard: int = 0
+    """Number of the data file."""
     offset: int = 0
+    """Position in the data file in bytes."""
     size: int = 0
+    """Size in bytes."""
     checksum: int = 0
+    """Masked CRC-32C of the bytes."""
     slices: tuple[Extents, ...] = field(default=())
+    """The slices of a tensor that is divided; they have entries of their own."""
 
 
-class Bundle:
-    """An open checkpoint; `prefix` is its name without `.index`."""
+class TensorBundle:
+    """An open TensorFlow checkpoint, whose tensors can be read by name."""
 
-    def __init__(self, source: Source, prefix: str) -> None:
-        """Read the index and see that all data files are there and long enough."""
+    def __init__(self, source: ModelSource, prefix: str) -> None:
+        """Read the index, and check that all data files exist and are long enough.
+
+        Args:
+            source: The directory or archive of the files.
+            prefix: Name of the checkpoint, without `.index`.
+        """
         self._source = source
         self._prefix = prefix
         self.where = source.describe(prefix + ".index")
         if source.size(prefix + ".index") > LARGEST_FILE:
-            raise FormatError(f"{self.where} is larger than any index of a checkpoint")
+            raise FormatError(f"{self.where} is too large for the index of a checkpoint")
         table = read_table(source.read(prefix + ".index"), self.where)
         self._shards = self._read_header(table.pop(HEADER, None))
         self._entries = {key: _entry(value, self.where) for key, value in table.items()}
@@ -67,59 +80,59 @@ class Bundle:
 
     @property
     def names(self) -> list[str]:
-        """The tensors, sorted."""
+        """The names of the tensors, sorted."""
         return [key.decode("utf-8", "replace") for key in self._entries if key[0]]
 
     def __contains__(self, name: str) -> bool:
         return name.encode() in self._entries
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """A tensor's shape, without reading it."""
+        """Return the shape of a tensor, without reading it."""
         return self._entries[name.encode()].shape
 
     def tensor(self, name: str) -> npt.NDArray[Any]:
-        """A tensor of floats, its checksum verified: a view of the file if it is in one piece."""
+        """Return a tensor of floats, after verifying its checksum; if possible, a view."""
         entry = self._entries[name.encode()]
         return self._assemble(name, entry) if entry.slices else self._read(name, entry)
 
-    # -- what the index says -------------------------------------------------------------------
+    # -- the index -----------------------------------------------------------------------------
 
     def _read_header(self, value: bytes | None) -> int:
-        """The number of data files."""
+        """Return the number of data files."""
         if value is None:
-            raise FormatError(f"{self.where} has no header; it is no index of a checkpoint")
+            raise FormatError(f"{self.where} has no header, so it is not the index of a checkpoint")
         header = dict(_fields(value, self.where))
         version = header.get(3, b"")
         versions = dict(_fields(version, self.where)) if isinstance(version, bytes) else {}
-        least = versions.get(2, 0)
-        if not isinstance(least, int) or least > FORMAT_VERSION:
+        required = versions.get(2, 0)
+        if not isinstance(required, int) or required > FORMAT_VERSION:
             raise FormatError(
-                f"{self.where} asks for readers of version {least!r}; this one knows "
-                f"{FORMAT_VERSION}. Save it with an older TensorFlow"
+                f"{self.where} has version {required!r} of the checkpoint format; elmokit reads "
+                f"version {FORMAT_VERSION}. Save it with an older TensorFlow"
             )
         if header.get(2, 0) != 0:
             raise FormatError(
-                f"{self.where} was written on a big-endian machine; "
-                "load and save the checkpoint with TensorFlow on a common one"
+                f"{self.where} was written on a big-endian machine; load and save the checkpoint "
+                "with TensorFlow on a little-endian one"
             )
         shards = header.get(1, 0)
         if not isinstance(shards, int) or not 0 < shards < 100_000:
-            raise FormatError(f"{self.where} speaks of {shards!r} data files; expected 1 or more")
+            raise FormatError(f"{self.where} lists {shards!r} data files; expected 1 or more")
         return shards
 
     def _shard_name(self, shard: int) -> str:
         return f"{self._prefix}.data-{shard:05d}-of-{self._shards:05d}"
 
     def _check_files(self) -> dict[int, int]:
-        """The size of each data file; an error if one is missing or ends too early."""
+        """Return the size of each data file; raise an error if one is missing or too short."""
         needed = dict.fromkeys(range(self._shards), 0)
         for key, entry in self._entries.items():
             if entry.slices:
                 continue
             if entry.shard not in needed or entry.offset < 0 or entry.size < 0:
                 raise FormatError(
-                    f"{self.where} is damaged: it says that {_printable(key)} lies in data file "
-                    f"{entry.shard} of {self._shards} at {entry.offset}, {entry.size} bytes long"
+                    f"{self.where} is damaged: it places {_printable(key)} in data file "
+                    f"{entry.shard} of {self._shards}, at {entry.offset}, with {entry.size} bytes"
                 )
             needed[entry.shard] = max(needed[entry.shard], entry.offset + entry.size)
         names = {shard: self._shard_name(shard) for shard in needed}
@@ -127,44 +140,44 @@ class Bundle:
         if missing:
             raise ModelNotFound(
                 f"{self._source.path} has no {', '.join(missing[:3])}, which {self._prefix}.index "
-                "speaks of; a checkpoint needs all of its data files"
+                "refers to; a checkpoint needs all of its data files"
             )
         sizes = {shard: self._source.size(name) for shard, name in names.items()}
         for shard, size in sizes.items():
             if size < needed[shard]:
                 raise FormatError(
-                    f"{self._source.describe(names[shard])} has {size:,} bytes; its index asks for "
-                    f"{needed[shard]:,}. It is truncated or not of this model: copy it again"
+                    f"{self._source.describe(names[shard])} has {size:,} bytes; its index requires "
+                    f"{needed[shard]:,}. It is truncated or of another model: copy it again"
                 )
         return sizes
 
     # -- the data ------------------------------------------------------------------------------
 
-    def _dtype(self, name: str, entry: Entry) -> npt.DTypeLike:
+    def _dtype(self, name: str, entry: TensorEntry) -> npt.DTypeLike:
         if entry.dtype not in FLOATS:
             raise FormatError(
-                f"{self.where}: {name} has TensorFlow's type {entry.dtype}; "
+                f"{self.where}: {name} has the TensorFlow type {entry.dtype}; "
                 "expected floats of 16, 32 or 64 bits (19, 1 or 2)"
             )
         return FLOATS[entry.dtype]
 
-    def _read(self, name: str, entry: Entry) -> npt.NDArray[Any]:
+    def _read(self, name: str, entry: TensorEntry) -> npt.NDArray[Any]:
         dtype = np.dtype(self._dtype(name, entry))
         expected = math.prod(entry.shape) * dtype.itemsize
         if entry.size != expected:
             raise FormatError(
-                f"{self.where} is damaged: {name} has {entry.size} bytes; "
-                f"its shape {entry.shape} asks for {expected}"
+                f"{self.where} is damaged: {name} has {entry.size} bytes; its shape {entry.shape} "
+                f"requires {expected}"
             )
         raw = self._data(entry.shard)[entry.offset : entry.offset + entry.size]
-        if masked(crc32c(raw)) != entry.checksum:
+        if mask_checksum(crc32c(raw)) != entry.checksum:
             raise FormatError(
-                f"{self._source.describe(self._shard_name(entry.shard))}: {name} does not have the "
-                "checksum of the index: the file is damaged. Copy it again"
+                f"{self._source.describe(self._shard_name(entry.shard))} is damaged: the checksum "
+                f"of {name} is wrong. Copy it again"
             )
-        release(raw)  # reading it all for the checksum need not keep it all in memory
+        release(raw)  # reading all of it for the checksum should not keep it in memory
         if entry.offset % dtype.itemsize:
-            raw = raw.copy()  # not every place of a file can be read as numbers
+            raw = raw.copy()  # numbers must be aligned
         array: npt.NDArray[Any] = raw.view(dtype).reshape(entry.shape).view(np.ndarray)
         return array
 
@@ -177,14 +190,14 @@ class Bundle:
                 self._opened[shard] = np.memmap(self._source.file_path / name, np.uint8, "r")
         return self._opened[shard]
 
-    def _assemble(self, name: str, entry: Entry) -> npt.NDArray[Any]:
-        """A tensor from its slices, which must fill it without overlapping."""
+    def _assemble(self, name: str, entry: TensorEntry) -> npt.NDArray[Any]:
+        """Return a tensor made of its slices, which must fill it without overlapping."""
         dtype = self._dtype(name, entry)
         fits = len(entry.slices) <= MOST_SLICES and all(
             0 < len(extents) == len(entry.shape) < 256 for extents in entry.slices
         )
         places = [_resolved(e, entry.shape) for e in entry.slices] if fits else []
-        parts = [self._entries.get(slice_key(name, e), Entry()) for e in entry.slices if fits]
+        parts = [self._entries.get(slice_key(name, e), TensorEntry()) for e in entry.slices if fits]
         if (
             not fits
             or not all(
@@ -198,10 +211,10 @@ class Bundle:
                 part.slices or part.dtype != entry.dtype or part.shape != tuple(n for _, n in place)
                 for part, place in zip(parts, places, strict=True)
             )
-            # Slices that are larger than the files share bytes, which no writer does.
+            # Slices that are larger than the files share bytes, which TensorFlow never writes.
             or sum(part.size for part in parts) > sum(self._sizes.values())
         ):
-            raise FormatError(f"{self.where} is damaged: the slices of {name} do not make a whole")
+            raise FormatError(f"{self.where} is damaged: the slices of {name} do not fit together")
         numbers = [self._read(f"a slice of {name}", part) for part in parts]
         whole = np.empty(entry.shape, dtype)
         for part, place in zip(numbers, places, strict=True):
@@ -210,13 +223,13 @@ class Bundle:
 
 
 def slice_key(name: str, extents: Extents) -> bytes:
-    """Under which key the index keeps a slice: its name, number of dimensions and extents."""
+    """Return the key of a slice in the index: its name, number of dimensions and extents."""
     key = b"\x00" + name.encode() + b"\x00\x01" + bytes([1, len(extents)])
     return key + b"".join(_ordered(n) for extent in extents for n in extent)
 
 
 def _ordered(value: int) -> bytes:
-    """A number so that sorted bytes are sorted numbers: n bytes begin with n one-bits."""
+    """Encode a number so that bytes sort like numbers: n bytes begin with n one-bits."""
     if value == FULL:
         return b"\x7f"
     length = value.bit_length() // 7 + 1  # six bits fit into one byte, 13 into two, …
@@ -243,27 +256,27 @@ def _overlap(slices: Sequence[Extents]) -> bool:
 
 
 def _fields(data: bytes, where: str) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message: number and value, not interpreted."""
-    place = 0
-    while place < len(data):
-        tag, place = varint(data, place, where)
+    """Yield the number and the uninterpreted value of each field of a message."""
+    position = 0
+    while position < len(data):
+        tag, position = varint(data, position, where)
         kind = tag & 7
         value: int | bytes
         if kind == 0:
-            value, place = varint(data, place, where)
+            value, position = varint(data, position, where)
         else:
             size = {1: 8, 5: 4}.get(kind)
             if kind == 2:
-                size, place = varint(data, place, where)
-            if size is None or place + size > len(data):
-                raise FormatError(f"{where} is damaged: an entry of it cannot be understood")
-            value = data[place : place + size]
-            place += size
+                size, position = varint(data, position, where)
+            if size is None or position + size > len(data):
+                raise FormatError(f"{where} is damaged: it has an invalid entry")
+            value = data[position : position + size]
+            position += size
         yield tag >> 3, value
 
 
-def _entry(data: bytes, where: str) -> Entry:
-    """A BundleEntryProto."""
+def _entry(data: bytes, where: str) -> TensorEntry:
+    """Parse a BundleEntryProto."""
     plain = {1: "dtype", 3: "shard", 4: "offset", 5: "size"}
     values: dict[str, int] = {}
     shape: tuple[int, ...] = ()
@@ -284,14 +297,14 @@ def _entry(data: bytes, where: str) -> Entry:
                     for e in extents
                 )
             )
-    return Entry(**values, shape=shape, slices=tuple(slices))
+    return TensorEntry(**values, shape=shape, slices=tuple(slices))
 
 
 def _messages(data: bytes, number: int, where: str) -> list[bytes]:
-    found = [value for n, value in _fields(data, where) if n == number]
-    if not all(isinstance(value, bytes) for value in found):
-        raise FormatError(f"{where} is damaged: an entry of it cannot be understood")
-    return found  # type: ignore[return-value]
+    messages = [value for n, value in _fields(data, where) if n == number]
+    if not all(isinstance(value, bytes) for value in messages):
+        raise FormatError(f"{where} is damaged: it has an invalid entry")
+    return messages  # type: ignore[return-value]
 
 
 def _number(value: int | bytes, where: str) -> int:

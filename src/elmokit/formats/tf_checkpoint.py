@@ -1,9 +1,10 @@
-"""TensorFlow checkpoints of bilm-tf and simple_elmo, as their training leaves them, read.
+"""Reading TensorFlow checkpoints that the training of bilm-tf and simple_elmo writes.
 
-A directory with options.json, `checkpoint` (a text that names the newest), for each checkpoint
-`model.ckpt-N.index` and its data files, and perhaps vocab.txt. Other than the published HDF5 files
-these have the softmax, so that a model can go on learning. `layout` is the whole correspondence of
-names; the optimizer's variables are left alone. TensorFlow is not needed: see `tf_bundle.py`.
+A training directory has options.json, `checkpoint` (a text file that names the newest checkpoint),
+`model.ckpt-N.index` with its data files for each checkpoint, and perhaps vocab.txt. Unlike the
+published HDF5 files these have the softmax, so that training can continue. `checkpoint_layout` maps
+their names to ours; the variables of the optimizer are not read. TensorFlow is not needed: see
+`tf_bundle.py`.
 """
 
 from __future__ import annotations
@@ -24,50 +25,52 @@ from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import SOFTMAX, expected_shapes
 from elmokit.errors import FormatError, ModelNotFound
 from elmokit.formats import allennlp
-from elmokit.formats.allennlp import Dataset
-from elmokit.formats.source import Source, listing
-from elmokit.formats.tf_bundle import Bundle
+from elmokit.formats.allennlp import DatasetMapping
+from elmokit.formats.source import ModelSource, list_names
+from elmokit.formats.tf_bundle import TensorBundle
 from elmokit.text.vocabulary import Vocabulary
 
 INDEX = ".index"
 STATE_FILE = "checkpoint"
 VOCABULARIES = ("vocab.txt", "vocab.txt.gz")
 LARGEST_VOCABULARY = 256 << 20
-CHARACTERS = "char_embed"
+"""Size in bytes at most of an unpacked vocabulary."""
+CHARACTER_TABLE = "char_embed"
+"""Name of the character embeddings, after the scope."""
 
 
-class Naming(NamedTuple):
-    """How a version of TensorFlow calls the arrays of an LSTM cell."""
+class CellNaming(NamedTuple):
+    """The names that a version of TensorFlow gives to the arrays of an LSTM cell."""
 
     many: str
-    """The scope of layer {layer} of direction {side} where there are several layers, …"""
+    """Scope of layer `{layer}` of direction `{side}` in a model with several layers."""
     single: str
-    """… and where there is one."""
+    """Scope in a model with one layer."""
     kernel: str
     bias: str
     projection: str
 
     def cell(self, side: int, layer: int, layers: int) -> str:
-        """The scope of a cell."""
+        """Return the scope of a cell."""
         return (self.many if layers > 1 else self.single).format(side=side, layer=layer)
 
 
 NAMINGS = (
-    Naming(
+    CellNaming(
         "RNN_{side}/rnn/multi_rnn_cell/cell_{layer}/lstm_cell",
         "RNN_{side}/rnn/lstm_cell",
         "kernel",
         "bias",
         "projection/kernel",
     ),
-    Naming(  # TensorFlow 1.0 and 1.1
+    CellNaming(  # TensorFlow 1.0 and 1.1
         "RNN_{side}/rnn/multi_rnn_cell/cell_{layer}/lstm_cell",
         "RNN_{side}/rnn/lstm_cell",
         "weights",
         "biases",
         "projection/weights",
     ),
-    Naming(  # before 1.0
+    CellNaming(  # before 1.0
         "RNN_{side}/RNN/MultiRNNCell/Cell{layer}/LSTMCell",
         "RNN_{side}/RNN/LSTMCell",
         "W_0",
@@ -75,44 +78,56 @@ NAMINGS = (
         "W_P_0",
     ),
 )
-PUBLISHED = NAMINGS[-1]
-"""bilm-tf's HDF5 files keep the oldest names, for any number of layers."""
+PUBLISHED_NAMING = NAMINGS[-1]
+"""The HDF5 files of bilm-tf use the oldest names, for any number of layers."""
 
 
-def layout(
-    config: BiLMConfig, naming: Naming = NAMINGS[0], scope: str = "lm/", words: int | None = None
-) -> list[Dataset]:
-    """The table of names: the checkpoint's on the left, ours on the right.
+def checkpoint_layout(
+    config: BiLMConfig,
+    naming: CellNaming = NAMINGS[0],
+    scope: str = "lm/",
+    words: int | None = None,
+) -> list[DatasetMapping]:
+    """Return the tensors of a checkpoint with the names of our arrays.
 
-    `words` is the size of the softmax, None where there is none.
+    Args:
+        config: The architecture.
+        naming: The names that the version of TensorFlow uses.
+        scope: What all names begin with.
+        words: Number of words of the softmax; None if there is no softmax.
     """
     layers = config.lstm.layers
     renamed = {}
     for side in range(2):
         for layer in range(layers):
-            published = PUBLISHED.many.format(side=side, layer=layer)
+            published = PUBLISHED_NAMING.many.format(side=side, layer=layer)
             cell = naming.cell(side, layer, layers)
-            for theirs, here in zip(PUBLISHED[2:], naming[2:], strict=True):
-                renamed[f"{published}/{theirs}"] = f"{cell}/{here}"
+            for old, new in zip(PUBLISHED_NAMING[2:], naming[2:], strict=True):
+                renamed[f"{published}/{old}"] = f"{cell}/{new}"
     table = [
         entry._replace(name=scope + renamed.get(entry.name, entry.name))
-        for entry in allennlp.layout(config)
+        for entry in allennlp.hdf5_layout(config)
     ]
     if words is not None:
-        table.append(Dataset(f"{scope}softmax/W", SOFTMAX[:1], (words, config.lstm.width)))
-        table.append(Dataset(f"{scope}softmax/b", SOFTMAX[1:], (words,)))
+        table.append(DatasetMapping(f"{scope}softmax/W", SOFTMAX[:1], (words, config.lstm.width)))
+        table.append(DatasetMapping(f"{scope}softmax/b", SOFTMAX[1:], (words,)))
     return table
 
 
-def read(source: Source, chosen: str = "") -> BiLM:
-    """Read a training directory; `chosen` may name one file of the checkpoint that is wanted."""
+def read(source: ModelSource, chosen: str = "") -> BiLM:
+    """Read a training directory.
+
+    Args:
+        source: The directory or archive.
+        chosen: Name of one file of the checkpoint to read; by default the newest checkpoint.
+    """
     options = source.read_json(_options_name(source))
-    bundle = Bundle(source, choose(source, chosen))
+    bundle = TensorBundle(source, choose_checkpoint(source, chosen))
     scope = _scope(bundle, options)
     naming = _naming(bundle, scope)
     config = _config(options, bundle, scope, naming)
     words = _rows(bundle, f"{scope}softmax/W")
-    table = layout(config, naming, scope, words)
+    table = checkpoint_layout(config, naming, scope, words)
     _check_rest(bundle, scope, table)
     weights: dict[str, npt.NDArray[Any]] = {}
     for entry in table:
@@ -120,15 +135,19 @@ def read(source: Source, chosen: str = "") -> BiLM:
     return BiLM(config, weights, _vocabulary(source, words))
 
 
-# -- which one ---------------------------------------------------------------------------------
+# -- the checkpoint ----------------------------------------------------------------------------
 
 
-def choose(source: Source, chosen: str = "") -> str:
-    """The name of a checkpoint, without ending: the chosen, else the named, else the highest."""
+def choose_checkpoint(source: ModelSource, chosen: str = "") -> str:
+    """Return the name of the checkpoint to read, without its ending.
+
+    That is the one that `chosen` belongs to, else the one that the file `checkpoint` names, else
+    the one with the highest step.
+    """
     prefixes = [name[: -len(INDEX)] for name in source.names if name.endswith(INDEX)]
     if not prefixes:
         raise ModelNotFound(
-            f"{source.path} has no checkpoint: found {listing(source.names)}; expected "
+            f"{source.path} has no checkpoint: it holds {list_names(source.names)}; expected "
             "model.ckpt-N.index with its data files"
         )
     if chosen and chosen != STATE_FILE:
@@ -136,20 +155,22 @@ def choose(source: Source, chosen: str = "") -> str:
         if prefix in prefixes:
             return prefix
         if chosen not in source.names or prefix != chosen:
-            raise ModelNotFound(f"{source.path} has no {prefix}{INDEX}; found {listing(prefixes)}")
+            raise ModelNotFound(
+                f"{source.path} has no {prefix}{INDEX}; found {list_names(prefixes)}"
+            )
     named = _named(source)
     if named in prefixes:
         return named
     if named and len(prefixes) > 1:
         raise ModelNotFound(
-            f"{source.describe(STATE_FILE)} names {named!r}, which is not here; found "
-            f"{listing(prefixes)}. Give the path of the .index file of the one you want"
+            f"{source.describe(STATE_FILE)} names {named!r}, which does not exist; found "
+            f"{list_names(prefixes)}. Give the path of the .index file of the one you want"
         )
     return max(prefixes, key=_step)
 
 
-def _named(source: Source) -> str:
-    """What the file `checkpoint` names: perhaps by its author's path, of which the end counts."""
+def _named(source: ModelSource) -> str:
+    """Return the checkpoint that the file `checkpoint` names, without its directory."""
     if STATE_FILE not in source.names:
         return ""
     text = source.read(STATE_FILE)[: 1 << 16].decode("utf-8", "replace")
@@ -162,52 +183,54 @@ def _step(prefix: str) -> tuple[int, str]:
     return (int(found[1]) if found else -1), prefix
 
 
-def _options_name(source: Source) -> str:
+def _options_name(source: ModelSource) -> str:
     names = [name for name in source.names if name.endswith("options.json")]
     if "options.json" in names or not names:
         return "options.json"
     if len(names) > 1:
-        raise FormatError(f"{source.path} holds {listing(names)}; expected one options.json")
+        raise FormatError(f"{source.path} holds {list_names(names)}; expected one options.json")
     return names[0]
 
 
-# -- what it is --------------------------------------------------------------------------------
+# -- the architecture --------------------------------------------------------------------------
 
 
-def _scope(bundle: Bundle, options: Mapping[str, Any]) -> str:
-    """What all names of the model begin with; bilm-tf says "lm/"."""
+def _scope(bundle: TensorBundle, options: Mapping[str, Any]) -> str:
+    """Return what all names of the model begin with; "lm/" in bilm-tf."""
     scopes = [
-        name.removesuffix(CHARACTERS)
+        name.removesuffix(CHARACTER_TABLE)
         for name in bundle.names
-        if name == CHARACTERS or name.endswith("/" + CHARACTERS)
+        if name == CHARACTER_TABLE or name.endswith("/" + CHARACTER_TABLE)
     ]
     if len(scopes) == 1:
         return scopes[0]
     if not scopes and "char_cnn" not in options and any("softmax" in n for n in bundle.names):
         raise FormatError(
-            f"{bundle.where} is a language model of word numbers (its options have no char_cnn); "
-            "an ELMo reads characters"
+            f"{bundle.where} is a language model that reads word ids (its options.json has no "
+            "char_cnn); expected a model that reads characters"
         )
     raise FormatError(
-        f"{bundle.where} is no biLM: it has {len(scopes)} tensors called {CHARACTERS}, expected "
-        f"one (lm/{CHARACTERS}); its tensors are {listing(bundle.names)}"
+        f"{bundle.where} is not a biLM: it has {len(scopes)} tensors named {CHARACTER_TABLE}, "
+        f"expected one (lm/{CHARACTER_TABLE}); its tensors are {list_names(bundle.names)}"
     )
 
 
-def _naming(bundle: Bundle, scope: str) -> Naming:
+def _naming(bundle: TensorBundle, scope: str) -> CellNaming:
     for naming in NAMINGS:
         for layers in (1, 2):
             if f"{scope}{naming.cell(0, 0, layers)}/{naming.kernel}" in bundle:
                 return naming
     raise FormatError(
-        f"{bundle.where} has no LSTM of a biLM: expected {scope}{NAMINGS[0].cell(0, 0, 2)}/kernel; "
-        f"its tensors are {listing(bundle.names)}"
+        f"{bundle.where} is not a biLM: expected {scope}{NAMINGS[0].cell(0, 0, 2)}/kernel; its "
+        f"tensors are {list_names(bundle.names)}"
     )
 
 
-def _config(options: Mapping[str, Any], bundle: Bundle, scope: str, naming: Naming) -> BiLMConfig:
-    """The architecture: what options.json says and what only the tensors show."""
-    rows = _rows(bundle, scope + CHARACTERS)
+def _config(
+    options: Mapping[str, Any], bundle: TensorBundle, scope: str, naming: CellNaming
+) -> BiLMConfig:
+    """Return the architecture, from options.json and from what only the tensors show."""
+    rows = _rows(bundle, scope + CHARACTER_TABLE)
     char_cnn, lstm = options.get("char_cnn"), options.get("lstm")
     stated = char_cnn.get("n_characters") if isinstance(char_cnn, dict) else None
     fits = isinstance(stated, int) and rows is not None and rows in (stated, stated - 1)
@@ -221,15 +244,15 @@ def _config(options: Mapping[str, Any], bundle: Bundle, scope: str, naming: Nami
     )
 
 
-def _rows(bundle: Bundle, name: str) -> int | None:
+def _rows(bundle: TensorBundle, name: str) -> int | None:
     shape = bundle.shape(name) if name in bundle else ()
     return shape[0] if shape else None
 
 
-def _check_rest(bundle: Bundle, scope: str, table: list[Dataset]) -> None:
-    """No part of a network may be left over; what belongs to an optimizer may.
+def _check_rest(bundle: TensorBundle, scope: str, table: list[DatasetMapping]) -> None:
+    """Raise `FormatError` if a part of a network is not in the table; optimizer state is ignored.
 
-    A variable's slots are called like the variable and lie below it: lm/char_embed/Adagrad.
+    Optimizer state has the name of its variable as a prefix: lm/char_embed/Adagrad.
     """
     known = {entry.name for entry in table}
     rest = [
@@ -241,32 +264,35 @@ def _check_rest(bundle: Bundle, scope: str, table: list[Dataset]) -> None:
     ]
     if rest:
         raise FormatError(
-            f"{bundle.where} has {listing(rest)}, which the options do not ask for; "
-            "do the two files belong together?"
+            f"{bundle.where} has {list_names(rest)}, which do not belong to the network in "
+            "options.json; do the two files belong together?"
         )
 
 
-def _take(entry: Dataset, config: BiLMConfig, bundle: Bundle) -> dict[str, npt.NDArray[Any]]:
+def _take(
+    entry: DatasetMapping, config: BiLMConfig, bundle: TensorBundle
+) -> dict[str, npt.NDArray[Any]]:
     if entry.name not in bundle:
         raise FormatError(
-            f"{bundle.where} has no tensor {entry.name}, which the options ask for; "
-            "do the two files belong together?"
+            f"{bundle.where} has no tensor {entry.name}, which options.json requires; do the two "
+            "files belong together?"
         )
     shape = bundle.shape(entry.name)
     if shape != entry.shape:
         raise FormatError(
-            f"{bundle.where}: {entry.name} has the shape {shape}; the options ask for {entry.shape}"
+            f"{bundle.where}: {entry.name} has the shape {shape}; options.json requires "
+            f"{entry.shape}"
         )
     array = bundle.tensor(entry.name)
     if "W_cnn" in entry.name:
-        array = array[0]  # its first dimension is an image's height, 1
+        array = array[0]  # its first dimension is the height of an image, 1
     shapes = expected_shapes(config)
     ends = np.cumsum([shapes[name][0] for name in entry.ours[:-1]], dtype=np.int64)
     return dict(zip(entry.ours, np.split(array, ends), strict=True))
 
 
-def _vocabulary(source: Source, words: int | None) -> Vocabulary | None:
-    """vocab.txt, unless it is that of another softmax."""
+def _vocabulary(source: ModelSource, words: int | None) -> Vocabulary | None:
+    """Return the content of vocab.txt, unless its length does not match the softmax."""
     name = next((name for name in VOCABULARIES if name in source.names), None)
     if name is None:
         return None
@@ -276,8 +302,8 @@ def _vocabulary(source: Source, words: int | None) -> Vocabulary | None:
     if words is None or words == len(vocabulary):
         return vocabulary
     warnings.warn(
-        f"{where} has {len(vocabulary)} words, the softmax {words}: it is not used. "
-        "Put the vocabulary there that the model was trained with",
+        f"{where} is not used: it has {len(vocabulary)} words, the softmax has {words}. Replace it "
+        "by the vocabulary that the model was trained with",
         RuntimeWarning,
         stacklevel=3,
     )
@@ -291,5 +317,7 @@ def _unzipped(data: bytes, where: str) -> bytes:
     except (OSError, EOFError, zlib.error) as error:
         raise FormatError(f"{where} cannot be unpacked: {error}") from None
     if len(text) > LARGEST_VOCABULARY:
-        raise FormatError(f"{where} unpacks to more than any vocabulary has")
+        raise FormatError(
+            f"{where} unpacks to more than {LARGEST_VOCABULARY:,} bytes; is it a vocabulary?"
+        )
     return text

@@ -1,13 +1,13 @@
-"""Token caches of bilm-tf: the context-free vectors of a vocabulary, computed once and kept.
+"""Token caches of bilm-tf: the context-free vectors of a vocabulary, computed once and stored.
 
-An HDF5 file with one dataset, `embedding` (V, P): row i is layer 0 of the word in line i of a
-vocabulary file, the sentence marks `<S>` and `</S>` among them. (bilm-tf adds a row of zeros for
-padding when it loads one.) bilm-tf reads words outside the vocabulary as `<UNK>`; here they are
-computed from their characters as ever, so that a cache changes speed and, but for the rounding of
-whoever computed it, nothing else.
+A token cache is an HDF5 file with one dataset, `embedding` (V, P): row i is layer 0 of the word in
+line i of a vocabulary file, which includes the sentence marks `<S>` and `</S>`. (bilm-tf adds a row
+of zeros for padding when it loads one.) bilm-tf reads words outside the vocabulary as `<UNK>`; here
+they are computed from their characters as usual, so that a cache changes the speed and, except for
+rounding, nothing else.
 
     cache = read("tokens.hdf5", "vocab.txt")
-    vectors = cache.look_up(words, compute)        # (U, P); compute is asked for the others
+    vectors = cache.look_up(words, compute)        # (U, P); compute makes the missing ones
 """
 
 from __future__ import annotations
@@ -23,33 +23,44 @@ import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.errors import ElmoError, FormatError, InputError, ModelNotFound
-from elmokit.formats.hdf5 import check_inside, numbers
+from elmokit.formats.hdf5 import (
+    check_no_external_data,
+    check_no_external_links,
+    read_array,
+)
 from elmokit.text.characters import BOS, EOS
 from elmokit.text.vocabulary import Vocabulary
 
 DATASET = "embedding"
 NO_WORD = "!!!MAXTERMID"
-"""A line of some vocabulary files that bilm-tf skips: it has no row."""
+"""A line of some vocabulary files that bilm-tf skips, since it has no row."""
 CHECKED_WORDS = 64
-"""How many rows are compared with a model …"""
+"""Number of rows that are compared with a model."""
 TOLERANCE = 1e-3
-"""… and how far they may be apart, against values of order one."""
+"""Difference between a row and the model at most; values are of order one."""
 LARGEST_EXPANSION = 16
-"""A dataset that is so many times larger than its file was made to exhaust memory."""
+"""Size of the dataset at most, in multiples of the file size: more would exhaust the memory."""
 
-Compute = Callable[[list[str]], FloatArray]
+ComputeVectors = Callable[[list[str]], FloatArray]
+"""Computes the context-free vectors (U, P) of words."""
 
 
 class TokenCache(Mapping[str, FloatArray]):
-    """Words with their vectors, as a mapping; never changes."""
+    """An immutable mapping from words to their context-free vectors."""
 
     def __init__(self, words: Sequence[str], vectors: npt.NDArray[Any], where: str = "") -> None:
-        """Row i of `vectors` (V, P) belongs to word i; of equal words the first counts."""
+        """Store the words and their vectors.
+
+        Args:
+            words: The words; of equal words the first counts.
+            vectors: One row per word, (V, P).
+            where: Name of the file for error messages.
+        """
         if vectors.ndim != 2 or len(vectors) != len(words):
             raise FormatError(
-                f"{where or 'the token cache'}: the vectors have the shape {vectors.shape}, the "
-                f"vocabulary {len(words)} words; expected a row for each. "
-                "Is it the vocabulary that the cache was made of?"
+                f"{where or 'the token cache'}: the vectors have the shape {vectors.shape}, but "
+                f"the vocabulary has {len(words)} words; expected one row per word. Was the cache "
+                "made with this vocabulary?"
             )
         self.words = words
         self.vectors = vectors
@@ -60,41 +71,51 @@ class TokenCache(Mapping[str, FloatArray]):
 
     @property
     def width(self) -> int:
-        """P."""
+        """Size P of a vector."""
         return int(self.vectors.shape[1])
 
-    def look_up(self, words: Sequence[str], compute: Compute) -> FloatArray:
-        """The vectors (U, P) of distinct words; `compute` is called for those not in the cache."""
+    def look_up(self, words: Sequence[str], compute: ComputeVectors) -> FloatArray:
+        """Return the vectors (U, P) of distinct words.
+
+        Args:
+            words: The words.
+            compute: Called for the words that are not in the cache.
+        """
         rows_U = np.array([self._rows.get(word, -1) for word in words], np.int64)
-        found = rows_U >= 0
+        cached_U = rows_U >= 0
         vectors_UP = np.empty((len(words), self.width), np.float32)
-        vectors_UP[found] = self.vectors[rows_U[found]]
-        if not np.isfinite(vectors_UP[found]).all():
+        vectors_UP[cached_U] = self.vectors[rows_U[cached_U]]
+        if not np.isfinite(vectors_UP[cached_U]).all():
             raise FormatError(f"{self._where} holds NaN or infinite numbers; the file is damaged")
-        others = [word for word, kept in zip(words, found, strict=True) if not kept]
-        if others:
-            vectors_UP[~found] = compute(others)
+        missing = [word for word, cached in zip(words, cached_U, strict=True) if not cached]
+        if missing:
+            vectors_UP[~cached_U] = compute(missing)
         return vectors_UP
 
-    def check(self, width: int, compute: Compute) -> None:
-        """Raise `InputError` unless the vectors are those of the model that `compute` runs."""
+    def check(self, width: int, compute: ComputeVectors) -> None:
+        """Raise `InputError` unless a sample of the vectors equals what a model computes.
+
+        Args:
+            width: Size of the vectors of the model.
+            compute: Computes vectors with the model.
+        """
         if width != self.width:
             raise InputError(
-                f"{self._where} holds vectors of {self.width} numbers, the model has {width}; "
-                "it was made with another model"
+                f"{self._where} holds vectors of {self.width} numbers, the model has vectors of "
+                f"{width}; the cache was made with another model"
             )
         step = max(1, len(self.words) // CHECKED_WORDS)
-        some = list(dict.fromkeys([BOS, EOS, *self.words[::step]]))
-        some = [word for word in some if word in self._rows]
-        if not some:
+        sample = list(dict.fromkeys([BOS, EOS, *self.words[::step]]))
+        sample = [word for word in sample if word in self._rows]
+        if not sample:
             return
-        kept = self.look_up(some, compute)
-        apart = np.abs(kept - compute(some)).max(axis=1)
-        if apart.max() > TOLERANCE:
-            word = some[int(apart.argmax())]
+        cached = self.look_up(sample, compute)
+        difference = np.abs(cached - compute(sample)).max(axis=1)
+        if difference.max() > TOLERANCE:
+            word = sample[int(difference.argmax())]
             raise InputError(
-                f"{self._where}: the vector of {word!r} is {apart.max():.2g} away from what the "
-                "model computes; it was made with another model, or for another vocabulary"
+                f"{self._where}: the vector of {word!r} differs by {difference.max():.2g} from "
+                "what the model computes; the cache was made with another model or vocabulary"
             )
 
     def __getitem__(self, word: str) -> FloatArray:
@@ -115,83 +136,105 @@ class TokenCache(Mapping[str, FloatArray]):
 
 
 def read(path: str | Path, vocabulary: str | Path | Sequence[str] | None = None) -> TokenCache:
-    """Read a cache; `vocabulary` is its file or its words, by default the file written beside."""
-    place = Path(path).expanduser()
-    words = _words(vocabulary_path(place) if vocabulary is None else vocabulary)
-    if not place.is_file():
-        raise ModelNotFound(f"no token cache at {path}; expected an HDF5 file with `{DATASET}`")
-    return TokenCache(words, _vectors(place), str(path))
+    """Read a token cache.
+
+    Args:
+        path: The HDF5 file.
+        vocabulary: Its vocabulary file or its words; by default the file that `write` puts beside.
+    """
+    file = Path(path).expanduser()
+    words = _read_words(vocabulary_path(file) if vocabulary is None else vocabulary)
+    if not file.is_file():
+        raise ModelNotFound(
+            f"no token cache at {path}; expected an HDF5 file with a dataset `{DATASET}`"
+        )
+    return TokenCache(words, _read_vectors(file), str(path))
 
 
 def write(path: str | Path, words: Sequence[str], vectors: npt.NDArray[Any]) -> list[Path]:
-    """Write a cache and its vocabulary file (`X.vocab.txt` beside `X.hdf5`); returns the files.
+    """Write a token cache and its vocabulary file, and return the files.
 
-    bilm-tf finds the sentence marks and `<UNK>` by their names, so they must be among the words:
-    see `with_marks`.
+    Args:
+        path: The HDF5 file, `X.hdf5`; the vocabulary file is `X.vocab.txt` beside it.
+        words: The words. bilm-tf finds the sentence marks and `<UNK>` by their names, so they must
+            be among the words: see `add_marks`.
+        vectors: One row per word, (V, P).
     """
     missing = Vocabulary(words).missing_marks()
     if missing:
-        raise InputError(f"the words of a token cache lack {', '.join(missing)}")
+        raise InputError(
+            f"the words of a token cache lack {', '.join(missing)}; add them with add_marks(words)"
+        )
     for i, word in enumerate(words):
         if word != word.strip() or "\n" in word or "\r" in word or word == NO_WORD:
             raise InputError(
-                f"word {i} is {word!r}; a vocabulary file keeps no spaces around words, "
-                f"no line breaks in them, and no {NO_WORD}"
+                f"word {i} is {word!r}; a vocabulary file cannot store spaces around words, line "
+                f"breaks in them, or {NO_WORD}"
             )
     rows = TokenCache(words, np.asarray(vectors)).vectors
-    place = Path(path).expanduser()
-    if place.is_dir():
-        raise InputError(f"{path} is a directory; expected a file name to write to")
-    place.parent.mkdir(parents=True, exist_ok=True)
+    target = Path(path).expanduser()
+    if target.is_dir():
+        raise InputError(f"{path} is a directory; expected the name of a file to write")
+    target.parent.mkdir(parents=True, exist_ok=True)
     import h5py
 
-    text = vocabulary_path(place)
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=place.parent) as stage:
-        with h5py.File(Path(stage) / place.name, "w") as file:
+    vocabulary = vocabulary_path(target)
+    with tempfile.TemporaryDirectory(prefix=".writing-", dir=target.parent) as stage:
+        with h5py.File(Path(stage) / target.name, "w") as file:
             file.create_dataset(DATASET, data=rows, dtype="float32")
-        (Path(stage) / text.name).write_bytes(Vocabulary(words).dump())
-        for file_path in (text, place):
+        (Path(stage) / vocabulary.name).write_bytes(Vocabulary(words).dump())
+        for file_path in (vocabulary, target):
             os.replace(Path(stage) / file_path.name, file_path)
-    return [place, text]
+    return [target, vocabulary]
 
 
-def with_marks(words: Sequence[str]) -> list[str]:
-    """The words once each, the marks `<S>`, `</S>` and `<UNK>` first where they are missing."""
+def add_marks(words: Sequence[str]) -> list[str]:
+    """Return the distinct words, after those of `<S>`, `</S>` and `<UNK>` that were missing."""
     missing = Vocabulary(words).missing_marks()
     return list(dict.fromkeys([*missing, *words]))
 
 
 def vocabulary_path(path: Path) -> Path:
-    """Where `write` puts the words of a cache."""
+    """Return the path of the vocabulary file that belongs to a cache."""
     return path.with_suffix(".vocab.txt")
 
 
-def _words(vocabulary: str | Path | Sequence[str]) -> Sequence[str]:
-    """The words that have a row, as bilm-tf counts them."""
+def _read_words(vocabulary: str | Path | Sequence[str]) -> Sequence[str]:
+    """Return the words that have a row, as bilm-tf counts them."""
     if not isinstance(vocabulary, (str, Path)):
         return list(vocabulary)
-    place = Path(vocabulary).expanduser()
-    if not place.is_file():
+    file = Path(vocabulary).expanduser()
+    if not file.is_file():
         raise ModelNotFound(
-            f"no vocabulary at {vocabulary}; a token cache needs the file of words it was made of"
+            f"no vocabulary at {vocabulary}; expected the file of words that the token cache was "
+            "made with"
         )
-    stripped = (word.strip() for word in Vocabulary.read(place))
+    stripped = (word.strip() for word in Vocabulary.read(file))
     return [word for word in stripped if word != NO_WORD]
 
 
-def _vectors(path: Path) -> npt.NDArray[Any]:
-    """The dataset: a view of the file where it lies there in one piece."""
+def _read_vectors(path: Path) -> npt.NDArray[Any]:
+    """Return the dataset, memory-mapped if it is contiguous in the file."""
     import h5py
 
     try:
         with path.open("rb") as raw, h5py.File(raw, "r") as file:
+            check_no_external_links(file, str(path))
             link = file.get(DATASET, getlink=True)
             dataset: Any = file[DATASET] if isinstance(link, h5py.HardLink) else None
             _check(dataset, path, list(file))
-            return numbers(dataset, np.memmap(path, np.uint8, "r")).astype(np.float32, copy=False)
+            return read_array(dataset, np.memmap(path, np.uint8, "r")).astype(
+                np.float32, copy=False
+            )
     except ElmoError:
         raise
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:  # h5py's, on damage
+    except (
+        OSError,
+        RuntimeError,
+        KeyError,
+        ValueError,
+        TypeError,
+    ) as error:  # raised by h5py for damaged files
         raise FormatError(f"{path} cannot be read as HDF5: {error}") from None
 
 
@@ -200,16 +243,17 @@ def _check(dataset: Any, path: Path, names: list[str]) -> None:
 
     if not isinstance(dataset, h5py.Dataset):
         raise FormatError(
-            f"{path} is no token cache: it holds {', '.join(names[:4]) or 'nothing'}; "
+            f"{path} is not a token cache: it holds {', '.join(names[:4]) or 'nothing'}; "
             f"expected a dataset `{DATASET}`"
         )
-    check_inside(dataset, str(path), DATASET)
+    check_no_external_data(dataset, str(path), DATASET)
     if dataset.dtype.kind != "f" or dataset.ndim != 2:
         raise FormatError(
-            f"{path}: {DATASET} is {dataset.dtype} {dataset.shape}; expected floats (V, P)"
+            f"{path}: {DATASET} is {dataset.dtype} of shape {dataset.shape}; expected floats of "
+            "shape (V, P)"
         )
     if dataset.nbytes > LARGEST_EXPANSION * path.stat().st_size:
         raise FormatError(
-            f"{path}: {DATASET} claims {dataset.nbytes:,} bytes, the file has "
-            f"{path.stat().st_size:,}; it is truncated or damaged"
+            f"{path} is truncated or damaged: {DATASET} claims {dataset.nbytes:,} bytes, the file "
+            f"has {path.stat().st_size:,}"
         )

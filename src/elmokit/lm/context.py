@@ -1,14 +1,15 @@
-"""What the network makes of the words before each place of a sentence, and of those behind it.
+"""The outputs of the network from which each word of a sentence is predicted.
 
-A sentence is read as `<S> w1 … wn </S>`. The forward half of the top layer at `<S>, w1 … wn` is
-what predicts `w1 … wn, </S>`; its backward half at `w1 … wn, </S>` predicts `<S>, w1 … wn`.
+A sentence is read as `<S> w1 … wn </S>`. The forward half of the top layer at `<S>, w1 … wn`
+predicts `w1 … wn, </S>`; the backward half at `w1 … wn, </S>` predicts `<S>, w1 … wn`.
 
-Where a sentence starts from is the model's policy. `carry` reads the sentences as one stream, as
-bilm-tf trains: both directions go from sentence to sentence in the order of the text, the
-backward one reading each from its end; and neither reads the mark that it predicts last.
+The initial state of a sentence follows the model's state policy. With `carry` the sentences are
+read as one stream, as in the training of bilm-tf: both directions continue from sentence to
+sentence in the order of the text, the backward one reading each sentence from its end, and neither
+reads the mark that it predicts last.
 
-Knows nothing about the vocabulary. Shape letters: N places of all sentences, n + 1 for each;
-T words of a sentence; P width; D = 2P.
+Nothing here depends on the vocabulary. Shape letters: N predictions, n + 1 per sentence and
+direction; T words of a sentence; P width; D = 2P.
 """
 
 from __future__ import annotations
@@ -21,80 +22,66 @@ import numpy as np
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import WINDOW_WORDS, Elmo
-from elmokit.engine.batching import plan
+from elmokit.engine.batching import plan_batches, windows
 
 
 class Context(NamedTuple):
-    """Some sentences, and what predicts them: rows lie sentence after sentence."""
+    """Some sentences and the outputs that predict their words, sentence after sentence."""
 
     sentences: list[Sequence[str]]
     forward_NP: FloatArray
-    """Row i of a sentence predicts its word i, counted from 0; the last row `</S>`."""
+    """Row i of a sentence predicts its word i, counted from 0; the last row predicts `</S>`."""
     backward_NP: FloatArray
-    """Row i of a sentence predicts its word i − 1; the first row `<S>`."""
+    """Row i of a sentence predicts its word i − 1; the first row predicts `<S>`."""
 
 
-def contexts(elmo: Elmo, sentences: Iterable[Sequence[str]]) -> Iterator[Context]:
-    """Sentences in order, a window after another, in bounded memory."""
+def read_contexts(elmo: Elmo, sentences: Iterable[Sequence[str]]) -> Iterator[Context]:
+    """Yield the contexts of all sentences that have words, in order and in bounded memory."""
     streams = State.zeros(elmo.config, rows=2)
     width = elmo.config.lstm.width
-    for window in _windows(sentences):
+    for window in windows((words for words in sentences if words), WINDOW_WORDS):
         if elmo.state == "carry":
-            tops, streams = _streamed(elmo, window, streams)
+            tops, streams = _read_as_stream(elmo, window, streams)
         else:
-            tops = _single(elmo, window)
+            tops = _read_separately(elmo, window)
         yield Context(
             window,
-            np.concatenate([before[:, :width] for before, _ in tops]),
-            np.concatenate([behind[:, width:] for _, behind in tops]),
+            np.concatenate([forward[:, :width] for forward, _ in tops]),
+            np.concatenate([backward[:, width:] for _, backward in tops]),
         )
 
 
-Halves = tuple[FloatArray, FloatArray]
+_TopLayers = tuple[FloatArray, FloatArray]
 """The top layer (n + 1, D) at `<S>, w1 … wn`, and at `w1 … wn, </S>`."""
 
 
-def _single(elmo: Elmo, window: list[Sequence[str]]) -> list[Halves]:
-    """Every sentence by itself, those of similar lengths together."""
+def _read_separately(elmo: Elmo, window: list[Sequence[str]]) -> list[_TopLayers]:
+    """Read every sentence from the initial state, in batches of similar lengths."""
     runner = elmo._runner
     begin, end = runner.marks
-    start = State.zeros(elmo.config) if elmo.state == "zero" else elmo.settled
-    tops: dict[int, Halves] = {}
-    for batch in plan([len(words) + 2 for words in window]):
+    start = elmo.initial_state()
+    tops: dict[int, _TopLayers] = {}
+    for batch in plan_batches([len(words) + 2 for words in window]):
         sequences = [(begin, *window[i], end) for i in batch]
-        found, _ = runner.read(sequences, start.repeat(len(batch)), _top)
-        tops.update((i, (x_TD[:-1], x_TD[1:])) for i, x_TD in zip(batch, found, strict=True))
+        outputs, _ = runner.run_unmarked(sequences, start.repeat(len(batch)), _top)
+        tops.update((i, (x_TD[:-1], x_TD[1:])) for i, x_TD in zip(batch, outputs, strict=True))
     return [tops[i] for i in range(len(window))]
 
 
-def _streamed(
+def _read_as_stream(
     elmo: Elmo, window: list[Sequence[str]], streams: State
-) -> tuple[list[Halves], State]:
-    """Each sentence after the one before it. Row 0 is the forward stream, row 1 the backward."""
+) -> tuple[list[_TopLayers], State]:
+    """Read the sentences in order; row 0 is the forward stream, row 1 the backward stream."""
     runner = elmo._runner
     begin, end = runner.marks
-    tops: list[Halves] = []
+    tops: list[_TopLayers] = []
     for words in window:
-        (before, behind), streams = runner.read([(begin, *words), (*words, end)], streams, _top)
-        tops.append((before, behind))
+        sequences = [(begin, *words), (*words, end)]
+        (forward, backward), streams = runner.run_unmarked(sequences, streams, _top)
+        tops.append((forward, backward))
     return tops, streams
 
 
 def _top(layers_LND: FloatArray) -> FloatArray:
     top_ND: FloatArray = layers_LND[-1]
     return top_ND
-
-
-def _windows(sentences: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-    """Sentences in runs of about `WINDOW_WORDS`, those without words left out."""
-    window: list[Sequence[str]] = []
-    size = 0
-    for words in sentences:
-        if words:
-            window.append(words)
-            size += len(words) + 2
-        if size >= WINDOW_WORDS:
-            yield window
-            window, size = [], 0
-    if window:
-        yield window

@@ -1,8 +1,8 @@
-"""Perplexity: how many words the model hesitates between, on the average, in each direction.
+"""Perplexity of a text, in each direction.
 
-exp of the mean negative log-likelihood of the words and one end a sentence, by the full softmax.
-Words out of the vocabulary are predicted as `<UNK>` and read by their characters: perplexities
-compare only between models of the same vocabulary.
+It is exp of the mean negative log likelihood of all words and one sentence mark per sentence, by
+the full softmax. Words that are not in the vocabulary are predicted as `<UNK>` (and read by their
+characters), so perplexities are comparable only between models with the same vocabulary.
 """
 
 from __future__ import annotations
@@ -16,39 +16,44 @@ from typing import Any
 import elmokit
 from elmokit.elmo import Elmo, Sentence
 from elmokit.errors import InputError, WeightsError
-from elmokit.lm.scores import score
+from elmokit.lm.scores import score_sentences
 from elmokit.lm.softmax import Softmax
 
 
 @dataclass(frozen=True)
 class Perplexity:
-    """The result, and what determined it."""
+    """The perplexity of a text in both directions, and what determined it."""
 
     forward: float
+    """Perplexity of the forward language model."""
     backward: float
+    """Perplexity of the backward language model."""
     words: int
+    """Number of words of the text."""
     sentences: int
+    """Number of sentences of the text."""
     unknown: int
-    """How many of the words are out of the vocabulary."""
+    """Number of words that are not in the vocabulary."""
     signature: dict[str, Any] = field(default_factory=dict)
+    """Everything that determines the result: hashes of model, vocabulary and text, and settings."""
 
     @property
     def mean(self) -> float:
-        """exp of the mean of both directions' log-likelihoods: their geometric mean."""
+        """Geometric mean of both directions: exp of their mean log likelihood."""
         return math.sqrt(self.forward) * math.sqrt(self.backward)
 
     @property
     def tokens(self) -> int:
-        """How many predictions each direction made: every word, and one mark a sentence."""
+        """Number of predictions of each direction: all words, and one mark per sentence."""
         return self.words + self.sentences
 
     @property
     def oov(self) -> float:
-        """The part of the words that are out of the vocabulary."""
+        """Fraction of the words that are not in the vocabulary."""
         return self.unknown / self.words
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the result as a dictionary that can be written as JSON."""
         return {
             "forward": self.forward,
             "backward": self.backward,
@@ -65,71 +70,73 @@ def perplexity(
     elmo: Elmo,
     sentences: Iterable[Sentence],
     *,
-    words: int | None = None,
+    max_words: int | None = None,
     on_progress: Callable[[Perplexity], None] = lambda so_far: None,
 ) -> Perplexity:
-    """The perplexity of sentences, of which there may be any number.
+    """Return the perplexity of any number of sentences.
+
+    The command `elmo perplexity` does this.
 
     Args:
-        elmo: a model with softmax and vocabulary. Its `state` says where a sentence starts from;
-            `"carry"` reads the sentences as one stream, from nothing, as bilm-tf does.
-        sentences: strings (tokenized) or lists of words; those without words do not count.
-        words: stop after the sentence that reaches so many words.
-        on_progress: is told now and then how far it is.
+        elmo: Model with softmax and vocabulary. Its `state` is the initial state of a sentence;
+            `"carry"` reads the sentences as one stream, starting from zeros, as bilm-tf does.
+        sentences: Strings (tokenized) or lists of words; those without words do not count.
+        max_words: Stop after the sentence that reaches this number of words.
+        on_progress: Called about every 1000 words with the result so far.
     """
-    if words is not None and words < 1:
-        raise InputError(f"words is {words}; expected a number from 1 up, or None for all")
+    if max_words is not None and max_words < 1:
+        raise InputError(f"max_words is {max_words}; expected 1 or more, or None for all")
     softmax = Softmax(elmo.bilm, elmo.threads)
     digest = hashlib.sha256()
-    # Losses in nats, summed by Python's floats, which are float64.
+    # Losses in nats, summed as Python floats, which are float64.
     forward = backward = 0.0
-    count = number = unknown = told = 0
+    words = count = unknown = reported = 0
 
     def result() -> Perplexity:
-        tokens = count + number
-        return Perplexity(_exp(forward / tokens), _exp(backward / tokens), count, number, unknown)
+        tokens = words + count
+        return Perplexity(_exp(forward / tokens), _exp(backward / tokens), words, count, unknown)
 
-    for scored in score(elmo, _first(elmo.words(sentences), words), softmax=softmax):
+    for scored in score_sentences(elmo, _first(elmo.words(sentences), max_words), softmax=softmax):
         digest.update((" ".join(scored.words) + "\n").encode("utf-8", "surrogatepass"))
         forward -= float(scored.forward.sum())
         backward -= float(scored.backward.sum())
-        count += len(scored.words)
-        number += 1
+        words += len(scored.words)
+        count += 1
         unknown += scored.unknown
-        if count - told >= 1000:
-            told = count
+        if words - reported >= 1000:
+            reported = words
             on_progress(result())
-    if not number:
-        raise InputError("there are no words in the text, so it has no perplexity")
-    done = result()
-    done.signature.update(_signature(elmo, softmax), data=digest.hexdigest(), tokens=done.tokens)
-    return done
+    if not count:
+        raise InputError("the text has no words, so it has no perplexity")
+    final = result()
+    final.signature.update(_signature(elmo, softmax), data=digest.hexdigest(), tokens=final.tokens)
+    return final
 
 
 def _exp(loss: float) -> float:
     if not loss < 700:  # nor NaN
         raise WeightsError(
-            f"the mean loss is {loss:.4g} nats a word; the model's numbers are damaged, or its "
-            "training has diverged"
+            f"the mean loss is {loss:.4g} nats per word; the model is damaged, or its training has "
+            "diverged"
         )
     return math.exp(loss)
 
 
-def _first(sentences: Iterable[Sequence[str]], words: int | None) -> Iterator[Sequence[str]]:
-    """Sentences until there are so many words."""
-    seen = 0
+def _first(sentences: Iterable[Sequence[str]], max_words: int | None) -> Iterator[Sequence[str]]:
+    """Yield sentences until `max_words` is reached."""
+    words = 0
     for sentence in sentences:
         yield sentence
-        seen += len(sentence)
-        if words is not None and seen >= words:
+        words += len(sentence)
+        if max_words is not None and words >= max_words:
             return
 
 
 def _signature(elmo: Elmo, softmax: Softmax) -> dict[str, Any]:
-    """All that determines the number, besides the text.
+    """Return everything that determines the result, except the text.
 
-    `data` is beside it: the SHA-256 of the sentences as they were read, words separated by a
-    space, one sentence a line.
+    `perplexity` adds `data`, the SHA-256 of the sentences as they were read: words separated by a
+    space, one sentence per line.
     """
     signature: dict[str, Any] = {
         "model": elmo.bilm.fingerprint,

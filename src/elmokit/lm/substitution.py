@@ -1,13 +1,13 @@
-"""What else could stand at each place of a sentence: the likeliest words, by both directions.
+"""The likeliest words at each position of a sentence, by both directions of the biLM.
 
-`forward` knows the words before the place, `backward` those behind it; neither sees the word
-itself. `both` is their product, normalized: what both directions find likely. (Exactly it would be
-the product divided by how frequent the word is, if both sides were independent given the word;
-no model file tells frequencies, and the softmax's bias is not one, so frequent words are favored.)
+`forward` sees the words before the position, `backward` those after it; neither sees the word
+itself. `both` is the normalized product of the two. (The exact combination would divide the product
+by the frequency of the word, if both sides were independent given the word. Model files do not
+contain frequencies, and the bias of the softmax is none, so frequent words are favored.)
 
-`<S>` and `</S>` are never offered, since a word stands there; `<UNK>` is: some word out of the
-vocabulary. Probabilities of one direction are the model's own, as perplexity has them.
-Shape letters: N places, V vocabulary, K words offered.
+`<S>` and `</S>` are never candidates. `<UNK>` is one and stands for any word that is not in the
+vocabulary. The probabilities of one direction are those that perplexity is computed from.
+Shape letters: N positions, V vocabulary, K candidates.
 """
 
 from __future__ import annotations
@@ -19,75 +19,87 @@ import numpy as np
 
 from elmokit.elmo import Elmo, Sentence
 from elmokit.errors import InputError
-from elmokit.lm.context import contexts
-from elmokit.lm.softmax import DoubleArray, Softmax, normalize
+from elmokit.lm.context import read_contexts
+from elmokit.lm.softmax import DoubleArray, Softmax, log_softmax
 
 SCORES_AT_ONCE = 1 << 22
-"""Places × vocabulary that are computed together: a bound on memory."""
+"""Positions × vocabulary that are computed together: a bound on memory."""
 
 
-class Ranking(NamedTuple):
-    """What one direction, or both, say about a place."""
+class SubstituteRanking(NamedTuple):
+    """The prediction for a position, by one direction or by both together."""
 
     rank: int
-    """The place of the word that stands there among all words, from 1."""
+    """Rank of the word in the sentence among all words, from 1."""
     probability: float
-    """That of the word that stands there."""
+    """Probability of the word in the sentence."""
     best: list[tuple[str, float]]
-    """The likeliest words with their probabilities, falling."""
+    """The likeliest words and their probabilities, likeliest first."""
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a dictionary that can be written as JSON."""
         return {"rank": self.rank, "probability": self.probability, "best": self.best}
 
 
-class Place(NamedTuple):
-    """A word of a sentence, and what could stand there."""
+class SubstitutePosition(NamedTuple):
+    """A word of a sentence, and the predictions for its position."""
 
     word: str
+    """The word in the sentence."""
     known: str
-    """The word as the vocabulary has it: itself, or `<UNK>`."""
-    forward: Ranking
-    backward: Ranking
-    both: Ranking
+    """The word as it is in the vocabulary: itself, or `<UNK>`."""
+    forward: SubstituteRanking
+    backward: SubstituteRanking
+    both: SubstituteRanking
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a dictionary that can be written as JSON."""
         rankings = (self.forward, self.backward, self.both)
         plain = zip(("forward", "backward", "both"), (r.to_dict() for r in rankings), strict=True)
         return {"word": self.word, "known": self.known, **dict(plain)}
 
 
 @overload
-def substitutes(elmo: Elmo, sentences: str, k: int = 10) -> list[Place]: ...  # type: ignore[overload-overlap]
+def substitutes(elmo: Elmo, sentences: str, k: int = 10) -> list[SubstitutePosition]: ...  # type: ignore[overload-overlap]
 @overload
-def substitutes(elmo: Elmo, sentences: Iterable[Sentence], k: int = 10) -> list[list[Place]]: ...
+def substitutes(
+    elmo: Elmo, sentences: Iterable[Sentence], k: int = 10
+) -> list[list[SubstitutePosition]]: ...
 
 
 def substitutes(
     elmo: Elmo, sentences: str | Iterable[Sentence], k: int = 10
-) -> list[Place] | list[list[Place]]:
-    """The `k` likeliest words for each place of one sentence, or of each of many.
+) -> list[SubstitutePosition] | list[list[SubstitutePosition]]:
+    """Return the likeliest words at each position of one sentence, or of several.
 
-    A string is one sentence, tokenized; in a list, strings are tokenized and lists of words are
-    taken as they are. Where a sentence starts from is the model's `state`.
+    The command `elmo substitutes` does this.
+
+    Args:
+        elmo: Model with softmax and vocabulary. Its `state` is the initial state of a sentence.
+        sentences: A string (one sentence, tokenized), or a list whose items are strings (tokenized)
+            or lists of words (used as they are).
+        k: Number of words to return per position and direction.
     """
     if isinstance(sentences, str):
         return substitutes(elmo, [sentences], k)[0]
     softmax = Softmax(elmo.bilm, elmo.threads)
     if not 1 <= k <= len(softmax):
-        raise InputError(f"k is {k}; expected a number from 1 to {len(softmax):,}, the vocabulary")
-    listed = list(elmo.words(sentences))
-    found = _places(elmo, softmax, listed, k)
-    return [[next(found) for _ in words] for words in listed]
+        raise InputError(
+            f"k is {k}; expected a number from 1 to {len(softmax):,}, the size of the vocabulary"
+        )
+    all_words = list(elmo.words(sentences))
+    positions = _predict(elmo, softmax, all_words, k)
+    return [[next(positions) for _ in words] for words in all_words]
 
 
-def _places(elmo: Elmo, softmax: Softmax, sentences: Iterable[Any], k: int) -> Iterator[Place]:
-    """Every word of all sentences, one after another."""
-    for window, forward_NP, backward_NP in contexts(elmo, sentences):
+def _predict(
+    elmo: Elmo, softmax: Softmax, sentences: Iterable[Any], k: int
+) -> Iterator[SubstitutePosition]:
+    """Yield the predictions for all words of all sentences, in order."""
+    for window, forward_NP, backward_NP in read_contexts(elmo, sentences):
         words = [word for sentence in window for word in sentence]
-        # Each sentence has a row more than words: forward its last is of </S>, backward its first
-        # of <S>, which are not places to put a word.
+        # Each sentence has one row more than words: the last one of the forward direction predicts
+        # </S>, the first one of the backward direction <S>.
         lengths = np.array([len(sentence) + 1 for sentence in window])
         ends = np.cumsum(lengths)
         forward_NP = np.delete(forward_NP, ends - 1, axis=0)
@@ -99,23 +111,23 @@ def _places(elmo: Elmo, softmax: Softmax, sentences: Iterable[Any], k: int) -> I
             backward_NV = softmax.log_probabilities(backward_NP[part])
             both_NV = forward_NV + backward_NV
             both_NV[:, [softmax.begin, softmax.end]] = -np.inf
-            normalize(both_NV)
+            log_softmax(both_NV)
             ids = softmax.ids(words[part]).tolist()
             for word, i, *scores in zip(
                 words[part], ids, forward_NV, backward_NV, both_NV, strict=True
             ):
                 rankings = (_ranking(softmax, scores_V, i, k) for scores_V in scores)
-                yield Place(word, softmax.vocabulary[i], *rankings)
+                yield SubstitutePosition(word, softmax.vocabulary[i], *rankings)
 
 
-def _ranking(softmax: Softmax, scores_V: DoubleArray, word: int, k: int) -> Ranking:
-    its_own = scores_V[word]
+def _ranking(softmax: Softmax, scores_V: DoubleArray, word: int, k: int) -> SubstituteRanking:
+    own_score = scores_V[word]
     scores_V[[softmax.begin, softmax.end]] = -np.inf
     best_K = np.argpartition(-scores_V, k - 1)[:k]
     best_K = best_K[np.lexsort((best_K, -scores_V[best_K]))]
-    return Ranking(
-        rank=1 + int((scores_V > its_own).sum()),
-        probability=float(np.exp(its_own)),
+    return SubstituteRanking(
+        rank=1 + int((scores_V > own_score).sum()),
+        probability=float(np.exp(own_score)),
         best=[
             (softmax.vocabulary[i], float(np.exp(scores_V[i])))
             for i in best_K.tolist()

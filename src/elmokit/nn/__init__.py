@@ -1,35 +1,50 @@
-"""The biLM in PyTorch, to learn with: the same weights as the engine, with gradients.
+"""The biLM in PyTorch, for training: the same weights as the engine's, with gradients.
 
-`ElmoEmbedding` is the layer that a task model uses; `Mix` and `Projection` make one vector of the
-layers; `BiLMModule` is the network itself as a module. Needs torch, which embedding does not.
+    from elmokit.nn import ElmoEmbedding
+    elmo = ElmoEmbedding("path/to/model", mixes=2, dropout=0.5)
+
+`ElmoEmbedding` is the layer that a task model uses; `LearnedMix` and `LayerProjection` combine the
+layers into one vector per word; `BiLMModule` is the network itself as a module. Needs torch, which
+embedding with `elmokit.Elmo` does not; torch is imported at the first use of a name.
 """
 
 from __future__ import annotations
 
-from elmokit.errors import MissingExtra
+from typing import TYPE_CHECKING
 
-try:
-    import torch as _torch  # noqa: F401  only whether it is there
-except ImportError as error:
-    raise MissingExtra(
-        f"elmokit.nn needs torch, which cannot be imported ({error}): pip install 'elmokit[train]'"
-    ) from None
+from elmokit._exports import lazy_exports
 
-from elmokit.nn.batch import Batch, BatchMaker
-from elmokit.nn.bilm import BiLMModule
-from elmokit.nn.embedding import ElmoEmbedding, Embedded
-from elmokit.nn.frozen import FrozenBiLM
-from elmokit.nn.mix import Mix, Projection
-from elmokit.nn.state import TensorState
+if TYPE_CHECKING:
+    from elmokit.nn.batch import Batch, Batcher
+    from elmokit.nn.bilm import BiLMModule
+    from elmokit.nn.embedding import ElmoEmbedding, EmbeddingOutput
+    from elmokit.nn.frozen import FrozenBiLM
+    from elmokit.nn.mix import LayerProjection, LearnedMix
+    from elmokit.nn.state import TensorState
 
 __all__ = [
     "Batch",
-    "BatchMaker",
+    "Batcher",
     "BiLMModule",
     "ElmoEmbedding",
-    "Embedded",
+    "EmbeddingOutput",
     "FrozenBiLM",
-    "Mix",
-    "Projection",
+    "LayerProjection",
+    "LearnedMix",
     "TensorState",
 ]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "Batch": "elmokit.nn.batch",
+        "Batcher": "elmokit.nn.batch",
+        "BiLMModule": "elmokit.nn.bilm",
+        "ElmoEmbedding": "elmokit.nn.embedding",
+        "EmbeddingOutput": "elmokit.nn.embedding",
+        "FrozenBiLM": "elmokit.nn.frozen",
+        "LayerProjection": "elmokit.nn.mix",
+        "LearnedMix": "elmokit.nn.mix",
+        "TensorState": "elmokit.nn.state",
+    },
+)

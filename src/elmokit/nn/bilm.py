@@ -1,6 +1,6 @@
 """The biLM as a module: the canonical weights as parameters, from a `BiLM` and back to one.
 
-What it computes is in `network.py`. State is an argument and a result.
+`network.py` has the computation. The LSTM state is an argument and a result.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from elmokit.nn.state import TensorState
 
 
 class BiLMModule(torch.nn.Module):
-    """A biLM that learns: same weights as the engine's, same layers to 1e-5, with gradients.
+    """A trainable biLM: same weights and, to 1e-5, same layers as the engine's, with gradients.
 
     The canonical `forward.0.input.weight` is `weights.forward_0_input_weight` in its state dict.
     """
 
     def __init__(self, config: BiLMConfig, weights: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Copies the weights as float32; the softmax, if there is one, is not part of it."""
+        """Copy the weights as float32 parameters; a softmax among them is left out."""
         super().__init__()
         self.config = config
         self._keys = {name: name.replace(".", "_") for name in expected_shapes(config)}
@@ -41,25 +41,28 @@ class BiLMModule(torch.nn.Module):
         )
 
     @classmethod
-    def of(cls, bilm: BiLM) -> BiLMModule:
-        """From a model as data."""
+    def from_bilm(cls, bilm: BiLM) -> BiLMModule:
+        """Return a module with the weights of a loaded model."""
         return cls(bilm.config, bilm.weights)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The parameters by their canonical names."""
+        """Return the parameters by their canonical names."""
         return {name: self.weights[key] for name, key in self._keys.items()}
 
     def to_weights(self) -> dict[str, npt.NDArray[np.float32]]:
-        """A copy of the parameters for the engine and for files."""
+        """Return a copy of the parameters as arrays, for the engine and for files."""
         return {
             name: tensor.detach().to("cpu", torch.float32).numpy().copy()
             for name, tensor in self.tensors().items()
         }
 
     def to_bilm(self, like: BiLM | None = None) -> BiLM:
-        """A model as data. Vocabulary, softmax, mix and extra arrays are those of `like`.
+        """Return a model with the current weights, to save or to embed with.
 
-        Its settled state is not kept: other weights settle elsewhere.
+        The settled state is dropped, since other weights settle elsewhere.
+
+        Args:
+            like: Model whose vocabulary, softmax, mix and extra arrays are taken over.
         """
         weights = self.to_weights()
         if like is None:
@@ -68,10 +71,13 @@ class BiLMModule(torch.nn.Module):
         return replace(like, config=self.config, weights=weights, settled=None)
 
     def zero_state(self, rows: int) -> TensorState:
-        """A state of nothing read, where the parameters are."""
-        some = next(self.parameters())
-        return TensorState.zeros(self.config, rows, dtype=some.dtype, device=some.device)
+        """Return a state of zeros, with the dtype and device of the parameters."""
+        parameter = next(self.parameters())
+        return TensorState.zeros(self.config, rows, dtype=parameter.dtype, device=parameter.device)
 
     def forward(self, batch: Batch, state: TensorState) -> tuple[Tensor, TensorState]:
-        """All layers (L+1, N, D) of a batch, and the state after it; `batch.pad` makes (B, T)."""
-        return network.read(self.config, self.tensors(), batch, state)
+        """Return all layers (L+1, N, D) of a batch, and the state after it.
+
+        `batch.pad` arranges the layers as (L+1, B, T, D).
+        """
+        return network.compute_layers(self.config, self.tensors(), batch, state)

@@ -1,10 +1,10 @@
-"""The layer that a task model uses: sentences in, one padded tensor for each mix out.
+"""The layer that a task model uses: sentences in, one padded tensor per mix out.
 
     elmo = ElmoEmbedding("path/to/model", mixes=2, dropout=0.5)
     (lower, upper), mask, _ = elmo([["She", "went", "."], ["Yes"]])   # (2, 3, D) each, (2, 3)
 
-Every mix is independent; the biLM runs once. It is frozen and runs in the fast engine, or learns
-with the task (`trainable=True`).
+The mixes are independent of each other; the biLM runs once for all of them. It is frozen and runs
+in the fast engine, or is trained with the task (`trainable=True`).
 """
 
 from __future__ import annotations
@@ -19,144 +19,150 @@ from torch import Tensor
 
 from elmokit import formats
 from elmokit.bilm.model import BiLM
-from elmokit.elmo import Elmo, locate
+from elmokit.elmo import Elmo, locate_model
 from elmokit.errors import InputError, InputTypeError
-from elmokit.nn.batch import Batch, BatchMaker
+from elmokit.nn.batch import Batch, Batcher
 from elmokit.nn.bilm import BiLMModule
 from elmokit.nn.frozen import FrozenBiLM
-from elmokit.nn.mix import Mix, Projection
+from elmokit.nn.mix import LayerProjection, LearnedMix
 from elmokit.nn.state import TensorState
 
-Start = Literal["settled", "zero"]
+StartState = Literal["settled", "zero"]
+"""State that each sentence starts from."""
 
 
-class Embedded(NamedTuple):
-    """What `ElmoEmbedding` gives for a batch."""
+class EmbeddingOutput(NamedTuple):
+    """Result of `ElmoEmbedding` for a batch."""
 
     vectors: list[Tensor]
-    """For every mix (B, T, D), zero where there is no word."""
+    """Vectors of each mix, (B, T, D), with zeros where there is no word."""
     mask: Tensor
-    """(B, T), true where there is a word."""
+    """Whether there is a word, (B, T)."""
     state: TensorState
-    """After the batch, without gradients: for whoever wants to carry on from there."""
+    """LSTM state after the batch, without gradients, to continue from."""
 
 
 class ElmoEmbedding(torch.nn.Module):
-    """ELMo vectors for a task."""
+    """ELMo vectors as a layer of a task model."""
 
     def __init__(
         self,
         model: Elmo | BiLM | str | Path,
         *,
-        mixes: int | Iterable[Mix | Projection] = 1,
+        mixes: int | Iterable[LearnedMix | LayerProjection] = 1,
         dropout: float = 0.0,
         layer_norm: bool = False,
         trainable: bool = False,
-        start: Start = "settled",
+        start: StartState = "settled",
         dtype: str = "float32",
         threads: int | None = None,
     ) -> None:
-        """Make the layer.
+        """Create the layer.
 
         Args:
-            model: a path, or a model that was loaded.
-            mixes: how many to learn, or the modules themselves.
-            dropout: of the mixes that are made here.
-            layer_norm: of the mixes that are made here; see `Mix`.
-            trainable: whether the biLM learns too, in PyTorch. Frozen, it runs in the engine on the
-                CPU, and the state dict holds the mixes alone.
-            start: where each sentence starts from, `"settled"` or `"zero"` as in `Elmo.load`. What
-                the model settled on at first is kept when its weights move, and saved with them.
-            dtype: of the frozen engine, as in `Elmo.load`.
-            threads: of the frozen engine, as in `Elmo.load`.
+            model: Path or name of a model, or a loaded model.
+            mixes: Number of mixes to learn, or the modules themselves.
+            dropout: Dropout probability of the mixes that are created here.
+            layer_norm: Whether the mixes that are created here normalize; see `LearnedMix`.
+            trainable: Train the biLM too, in PyTorch. A frozen one runs in the engine on the CPU,
+                and the state dict contains the mixes only.
+            start: State that each sentence starts from, `"settled"` or `"zero"`, as in `Elmo.load`.
+                The settled state is computed once; it stays as it is while the weights are trained,
+                and is saved with them.
+            dtype: Precision of the frozen engine, as in `Elmo.load`.
+            threads: Number of threads of the frozen engine, as in `Elmo.load`.
         """
         super().__init__()
-        if start not in get_args(Start):
+        if start not in get_args(StartState):
             raise InputError(f"start is {start!r}; expected 'settled' or 'zero'")
-        bilm, settled = _read(model)
+        bilm, settled = _load(model)
         self.config = bilm.config
         self.start = start
         self.bilm: BiLMModule | FrozenBiLM
         if trainable:
-            self.bilm = BiLMModule.of(bilm)
+            self.bilm = BiLMModule.from_bilm(bilm)
         else:
             self.bilm = FrozenBiLM(bilm, dtype=dtype, threads=threads)
-        self._make = BatchMaker(bilm)
+        self._batcher = Batcher(bilm)
         if start == "zero":
-            first = TensorState.zeros(self.config, rows=1)
+            initial = TensorState.zeros(self.config, rows=1)
         elif settled is not None:
-            first = settled
+            initial = settled
         elif isinstance(self.bilm, FrozenBiLM):
-            first = self.bilm.settle()
+            initial = self.bilm.settle()
         else:
-            first = FrozenBiLM(bilm, threads=threads).settle()
-        # Part of what a trained model computes; a frozen one has it from its file.
-        self.register_buffer("start_hidden", first.hidden, persistent=trainable)
-        self.register_buffer("start_cell", first.cell, persistent=trainable)
+            initial = FrozenBiLM(bilm, threads=threads).settle()
+        # Part of what a trained model computes; a frozen one gets it from its file.
+        self.register_buffer("start_hidden", initial.hidden, persistent=trainable)
+        self.register_buffer("start_cell", initial.cell, persistent=trainable)
         if isinstance(mixes, int):
             mixes = [
-                Mix(self.config.layers, dropout=dropout, layer_norm=layer_norm)
+                LearnedMix(self.config.layers, dropout=dropout, layer_norm=layer_norm)
                 for _ in range(mixes)
             ]
         self.mixes = torch.nn.ModuleList(mixes)
 
     @property
     def dim(self) -> int:
-        """D: the size of a mixed vector."""
+        """Size of the vectors of a mix, D."""
         return self.config.dim
 
     def penalty(self, strength: float) -> Tensor:
-        """The sum of the mixes' λ‖w‖²."""
-        zero: Tensor = torch.zeros((), device=self._first.hidden.device)
-        return sum((m.penalty(strength) for m in self.mixes if isinstance(m, Mix)), start=zero)
+        """Return the sum of λ‖s‖² over all mixes, to add to a task's loss; see `LearnedMix`."""
+        zero: Tensor = torch.zeros((), device=self._initial.hidden.device)
+        mixes = (mix for mix in self.mixes if isinstance(mix, LearnedMix))
+        return sum((mix.penalty(strength) for mix in mixes), start=zero)
 
     def forward(
         self, sentences: Sequence[Sequence[str]] | Tensor, state: TensorState | None = None
-    ) -> Embedded:
-        """Embed a batch.
+    ) -> EmbeddingOutput:
+        """Embed a batch of sentences.
 
         Args:
-            sentences: lists of words, or character ids (B, T, C) as `batch_to_ids` makes them.
-            state: what each sentence continues from, one row each; by default its own start.
+            sentences: Lists of words, or character ids (B, T, C) from `batch_to_ids`.
+            state: State that the sentences continue from, one row each; by default each sentence
+                starts from the layer's own start state.
         """
-        layers, batch, after = self._layers(sentences, state)
-        return Embedded([mix(layers) for mix in self.mixes], batch.mask().to(layers.device), after)
+        layers, batch, after = self._compute_layers(sentences, state)
+        mask = batch.mask().to(layers.device)
+        return EmbeddingOutput([mix(layers) for mix in self.mixes], mask, after)
 
     def layers(self, sentences: Sequence[Sequence[str]] | Tensor) -> Tensor:
-        """All layers (L+1, B, T, D), not mixed."""
-        return self._layers(sentences, None)[0]
+        """Return all layers (L+1, B, T, D) of a batch of sentences, not mixed."""
+        return self._compute_layers(sentences, None)[0]
 
-    def _layers(
+    def _compute_layers(
         self, sentences: Sequence[Sequence[str]] | Tensor, state: TensorState | None
     ) -> tuple[Tensor, Batch, TensorState]:
         if isinstance(sentences, Tensor):
-            batch = self._make.of_ids(sentences)
+            batch = self._batcher.from_character_ids(sentences)
         else:
-            batch = self._make.of_words(sentences)
+            batch = self._batcher.from_words(sentences)
         if state is None:
-            state = self._first.repeat(len(batch))
+            state = self._initial.repeat(len(batch))
         layers_LND, after = self.bilm(batch, state)
-        return batch.pad(layers_LND.to(self._first.hidden.device)), batch, after.detach()
+        return batch.pad(layers_LND.to(self._initial.hidden.device)), batch, after.detach()
 
     @property
-    def _first(self) -> TensorState:
+    def _initial(self) -> TensorState:
         return TensorState(self.get_buffer("start_hidden"), self.get_buffer("start_cell"))
 
     def to_bilm(self, like: BiLM | None = None) -> BiLM:
-        """The biLM as it is now, to save or to embed with, with the start that sentences have here.
+        """Return the biLM with its current weights and start state, to save or to embed with.
 
-        What is not learned (vocabulary, softmax, …) is taken from `like`.
+        Args:
+            like: Model whose vocabulary, softmax, mix and extra arrays are taken over.
         """
         bilm = self.bilm.to_bilm(like) if isinstance(self.bilm, BiLMModule) else self.bilm.bilm
-        return replace(bilm, settled=None if self.start == "zero" else self._first.numpy())
+        return replace(bilm, settled=None if self.start == "zero" else self._initial.numpy())
 
 
-def _read(model: Elmo | BiLM | str | Path) -> tuple[BiLM, TensorState | None]:
-    """A model as data, and its settled state if that is known already."""
+def _load(model: Elmo | BiLM | str | Path) -> tuple[BiLM, TensorState | None]:
+    """Return a model, and its settled state if that is known already."""
     if isinstance(model, Elmo):
-        return model.bilm, TensorState.of(model.settled)
+        return model.bilm, TensorState.from_state(model.settled)
     if isinstance(model, (str, Path)):
-        model = formats.read(locate(model))
+        model = formats.read(locate_model(model))
     if not isinstance(model, BiLM):
         raise InputTypeError(f"model is {type(model).__name__}; expected a path, an Elmo or a BiLM")
-    return model, None if model.settled is None else TensorState.of(model.settled)
+    return model, None if model.settled is None else TensorState.from_state(model.settled)

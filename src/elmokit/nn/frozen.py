@@ -1,7 +1,7 @@
-"""The frozen biLM behind tensors: the fast engine, called as `BiLMModule` is.
+"""The frozen biLM on tensors: the fast engine with the calling convention of `BiLMModule`.
 
-No gradients and no parameters. The vectors of frequent words are kept between calls. Runs on the
-CPU, wherever the model that uses it is.
+It has no gradients and no parameters, and caches the vectors of frequent words between calls. It
+runs on the CPU, wherever the model that uses it runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from elmokit.nn.state import TensorState
 
 
 class FrozenBiLM:
-    """A biLM that is only read."""
+    """A biLM whose weights do not change, run by the engine."""
 
     def __init__(
         self,
@@ -36,54 +36,62 @@ class FrozenBiLM:
         threads: int | None = None,
         cache_bytes: int = WORD_CACHE_BYTES,
     ) -> None:
-        """`dtype` and `threads` as for `Elmo.load`; the word cache is bounded by `cache_bytes`."""
+        """Prepare the engine.
+
+        Args:
+            bilm: Model to run.
+            dtype: Precision of the engine, as in `Elmo.load`.
+            threads: Number of threads, as in `Elmo.load`.
+            cache_bytes: Largest size of the cache of word vectors, in bytes.
+        """
         self.bilm = bilm
         self.config = bilm.config
-        self._options: dict[str, Any] = {
-            "dtype": dtype,
-            "threads": threads,
-            "cache_bytes": cache_bytes,
-        }
+        self._copy = partial(FrozenBiLM, dtype=dtype, threads=threads, cache_bytes=cache_bytes)
         self._network = choose_network(bilm, dtype, threads)
-        self._lexicon = Lexicon.of(bilm)
+        self._lexicon = Lexicon.from_bilm(bilm)
         self._cache = WordCache(self.config.lstm.width, cache_bytes)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FrozenBiLM:
-        """Nothing in it changes: copies of a task model share it."""
+        """Return itself: nothing in it changes, so copies of a task model can share it."""
         return self
 
     def __reduce__(self) -> Any:
-        """Pickled with a task model, it takes the weights along and makes a new engine of them."""
-        return partial(FrozenBiLM, **self._options), (self.bilm,)
+        """Pickle the weights; unpickling prepares a new engine."""
+        return self._copy, (self.bilm,)
 
     def settle(self) -> TensorState:
-        """The state that every sentence starts from by default (one row)."""
+        """Return the state that every sentence starts from by default (one row)."""
         settled = self.bilm.settled
         if settled is None:
             settled = Runner(self.bilm, self._network, cache_bytes=0).settle()
-        return TensorState.of(settled)
+        return TensorState.from_state(settled)
 
     def __call__(self, batch: Batch, state: TensorState) -> tuple[Tensor, TensorState]:
-        """All layers (L+1, N, D) of a batch, and the state after it; `batch.pad` makes (B, T)."""
+        """Return all layers (L+1, N, D) of a batch, and the state after it.
+
+        `batch.pad` arranges the layers as (L+1, B, T, D).
+        """
         return self.contextualize(self.word_vectors(batch)[batch.index_N], batch, state)
 
     def word_vectors(self, batch: Batch) -> FloatArray:
-        """Layer 0 of the distinct words (U, P)."""
+        """Return layer 0 of the distinct words (U, P)."""
         if self._lexicon is None:
-            # The cache knows words as strings; here a word is its row of characters.
+            # The cache has strings as keys; here a word is its row of character ids.
             keys = [row.tobytes().decode("latin-1") for row in batch.ids_UC]
-            return self._cache.look_up(keys, self._from_rows)
+            return self._cache.look_up(keys, self._compute_from_ids)
         if batch.words is None:
-            raise InputError("this model also knows whole words: give it words, not characters")
-        return self._cache.look_up(batch.words, self._from_words)
+            raise InputError(
+                "this model also has vectors of whole words; give it words, not character ids"
+            )
+        return self._cache.look_up(batch.words, self._compute_from_words)
 
-    def _from_rows(self, rows: list[str]) -> FloatArray:
-        raw = b"".join(row.encode("latin-1") for row in rows)
-        ids_UC = np.frombuffer(raw, np.int16).reshape(len(rows), -1)
+    def _compute_from_ids(self, keys: list[str]) -> FloatArray:
+        raw = b"".join(key.encode("latin-1") for key in keys)
+        ids_UC = np.frombuffer(raw, np.int16).reshape(len(keys), -1)
         characters_U = count_characters(ids_UC, self.bilm.characters.padding)
         return self._network.word_vectors(ids_UC, characters_U)
 
-    def _from_words(self, words: list[str]) -> FloatArray:
+    def _compute_from_words(self, words: list[str]) -> FloatArray:
         vectors_UP = self._network.word_vectors(*self.bilm.characters.encode(words))
         if self._lexicon is not None:
             vectors_UP += self._lexicon.vectors(words)
@@ -92,7 +100,7 @@ class FrozenBiLM:
     def contextualize(
         self, words_NP: FloatArray, batch: Batch, state: TensorState
     ) -> tuple[Tensor, TensorState]:
-        """All layers and the state after, from the word vectors of each sentence."""
+        """Return all layers (L+1, N, D), given the word vectors, and the state after the batch."""
         state.check(self.config, rows=len(batch))
         if not len(batch):
             return torch.zeros(self.config.layers, 0, self.config.dim), state
@@ -103,4 +111,4 @@ class FrozenBiLM:
             words_NP[packing.source], packing, before.select(rows)
         )
         layers_LND = torch.from_numpy(packing.unpack(packed_LND))
-        return layers_LND, TensorState.of(before.replace(rows, after))
+        return layers_LND, TensorState.from_state(before.replace(rows, after))

@@ -1,8 +1,8 @@
-"""One LSTM layer with projection and clips, in one direction, over packed words.
+"""One LSTM layer with projection and clipping, in one direction, over packed words.
 
-Twice: plain PyTorch, which says what is computed and runs everywhere; and an autograd function over
-the compiled kernel (`src/native/learn_lstm.cpp`), which is faster on a CPU. A test binds the two.
-Where a clip bites, no gradient passes.
+There are two implementations: plain PyTorch, which is easy to read and runs on any device; and an
+autograd function over the compiled kernel (`src/native/train_lstm.cpp`), which is faster on a CPU.
+A test compares the two. Where a value is clipped, no gradient passes.
 
 Shape letters: N words of a batch, P width, H cells, G = 4H gates, B sentences.
 """
@@ -17,24 +17,32 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from elmokit.bilm.config import LSTM
+from elmokit.bilm.config import LSTMConfig
 from elmokit.engine import native
 from elmokit.engine.batching import IntArray
 from elmokit.engine.reference import FORGET_BIAS
-from elmokit.nn.compiled import floats, usable
+from elmokit.nn.kernel import kernel_supports, to_kernel_array
 
-if native.available():
+if native.kernel_available():
     from elmokit import _native
 
 KERNEL_UNITS = 16
-"""The kernel takes cells in multiples of this."""
+"""The kernel needs the number of cells to be a multiple of this."""
 
-Said = tuple[Tensor, Tensor, Tensor]
-"""The outputs (N, P), and each sentence's last hidden state (B, P) and cell (B, H)."""
+
+class LSTMOutput(NamedTuple):
+    """Result of one LSTM layer in one direction."""
+
+    outputs_NP: Tensor
+    """Output at each word."""
+    hidden_BP: Tensor
+    """Hidden state of each sentence after its last word."""
+    cell_BH: Tensor
+    """Cell values of each sentence after its last word."""
 
 
 class LSTMWeights(NamedTuple):
-    """One layer in one direction: gates in the order i, j, f, o, as the files have them."""
+    """Weights of one layer in one direction, with gates in the file order i, j, f, o."""
 
     input_PG: Tensor
     recurrent_PG: Tensor
@@ -42,35 +50,55 @@ class LSTMWeights(NamedTuple):
     projection_HP: Tensor | None
 
     @classmethod
-    def of(cls, weights: Mapping[str, Tensor], name: str) -> LSTMWeights:
-        """By the canonical prefix, such as `forward.0`."""
+    def from_weights(cls, weights: Mapping[str, Tensor], prefix: str) -> LSTMWeights:
+        """Pick the weights with a canonical prefix, such as `forward.0`."""
         return cls(
-            weights[f"{name}.input.weight"],
-            weights[f"{name}.recurrent.weight"],
-            weights[f"{name}.bias"],
-            weights.get(f"{name}.projection.weight"),
+            weights[f"{prefix}.input.weight"],
+            weights[f"{prefix}.recurrent.weight"],
+            weights[f"{prefix}.bias"],
+            weights.get(f"{prefix}.projection.weight"),
         )
 
 
 def projected_lstm(
-    config: LSTM, weights: LSTMWeights, x_NP: Tensor, alive: IntArray, h_BP: Tensor, c_BH: Tensor
-) -> Said:
-    """Read the words: at step t the first `alive[t]` sentences have one (`engine/batching.py`)."""
+    config: LSTMConfig,
+    weights: LSTMWeights,
+    x_NP: Tensor,
+    alive: IntArray,
+    h_BP: Tensor,
+    c_BH: Tensor,
+) -> LSTMOutput:
+    """Run the layer over a packed batch, by the compiled kernel where that is possible.
+
+    Args:
+        config: Architecture of the LSTM.
+        weights: Weights of this layer.
+        x_NP: Input at each word, packed step by step (`engine/batching.py`).
+        alive: Number of sentences that have a word at each step.
+        h_BP: Hidden state before the first word.
+        c_BH: Cell values before the first word.
+    """
     if (
         weights.projection_HP is not None
         and config.cells % KERNEL_UNITS == 0
-        and usable(x_NP, h_BP, c_BH, weights.input_PG)
+        and kernel_supports(x_NP, h_BP, c_BH, weights.input_PG)
     ):
-        said_NP, cell_BH = _Fused.apply(  # type: ignore[no-untyped-call]
+        outputs_NP, cell_BH = _KernelLSTM.apply(  # type: ignore[no-untyped-call]
             config, alive, x_NP, h_BP, c_BH, *weights
         )
-        return said_NP, said_NP.index_select(0, torch.from_numpy(_last_rows(alive))), cell_BH
-    return _plain(config, weights, x_NP, alive, h_BP, c_BH)
+        hidden_BP = outputs_NP.index_select(0, torch.from_numpy(_last_rows(alive)))
+        return LSTMOutput(outputs_NP, hidden_BP, cell_BH)
+    return _plain_lstm(config, weights, x_NP, alive, h_BP, c_BH)
 
 
-def _plain(
-    config: LSTM, weights: LSTMWeights, x_NP: Tensor, alive: IntArray, h_BP: Tensor, c_BH: Tensor
-) -> Said:
+def _plain_lstm(
+    config: LSTMConfig,
+    weights: LSTMWeights,
+    x_NP: Tensor,
+    alive: IntArray,
+    h_BP: Tensor,
+    c_BH: Tensor,
+) -> LSTMOutput:
     gates_NG = torch.addmm(weights.bias_G, x_NP, weights.input_PG)
     outputs: list[Tensor] = []
     ended: list[tuple[Tensor, Tensor]] = []
@@ -91,16 +119,16 @@ def _plain(
                 h = h.clamp(-config.projection_clip, config.projection_clip)
         outputs.append(h)
     hidden, cell = zip((h, c), *reversed(ended), strict=True)
-    return torch.cat(outputs), torch.cat(hidden), torch.cat(cell)
+    return LSTMOutput(torch.cat(outputs), torch.cat(hidden), torch.cat(cell))
 
 
-class _Fused(torch.autograd.Function):
-    """The steps in the kernel; the large products, which are not sequential, in PyTorch."""
+class _KernelLSTM(torch.autograd.Function):
+    """The steps run in the kernel; the large products, which are not sequential, in PyTorch."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        config: LSTM,
+        config: LSTMConfig,
         alive: IntArray,
         x_NP: Tensor,
         h_BP: Tensor,
@@ -110,47 +138,47 @@ class _Fused(torch.autograd.Function):
         bias_G: Tensor,
         projection_HP: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        gates_NG = torch.addmm(bias_G, x_NP, input_PG)  # the kernel puts the gates' values here
+        gates_NG = torch.addmm(bias_G, x_NP, input_PG)  # replaced by the gates' values
         cells_NH = x_NP.new_empty(len(x_NP), config.cells)
-        outputs_NH = torch.empty_like(cells_NH)
-        said_NP = x_NP.new_empty(len(x_NP), config.width)
+        cell_outputs_NH = torch.empty_like(cells_NH)  # before the projection
+        outputs_NP = x_NP.new_empty(len(x_NP), config.width)
         _native.lstm_forward(
             native.instruction_set(),
             alive,
-            floats(recurrent_PG),
-            floats(projection_HP),
+            to_kernel_array(recurrent_PG),
+            to_kernel_array(projection_HP),
             *_clips(config),
-            floats(h_BP),
-            floats(c_BH),
-            *map(floats, (gates_NG, cells_NH, outputs_NH, said_NP)),
+            to_kernel_array(h_BP),
+            to_kernel_array(c_BH),
+            *map(to_kernel_array, (gates_NG, cells_NH, cell_outputs_NH, outputs_NP)),
         )
         ctx.config, ctx.alive = config, alive
         ctx.save_for_backward(
             *(x_NP, h_BP, c_BH, input_PG, recurrent_PG, projection_HP),
-            *(gates_NG, cells_NH, outputs_NH, said_NP),
+            *(gates_NG, cells_NH, cell_outputs_NH, outputs_NP),
         )
-        return said_NP, cells_NH.index_select(0, torch.from_numpy(_last_rows(alive)))
+        return outputs_NP, cells_NH.index_select(0, torch.from_numpy(_last_rows(alive)))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        d_said_NP, d_cell_BH = gradients
-        x_NP, h_BP, c_BH, input_PG, recurrent_PG, projection_HP, *kept = ctx.saved_tensors
-        gates_NG, cells_NH, outputs_NH, said_NP = kept
+        d_outputs_NP, d_cell_BH = gradients
+        x_NP, h_BP, c_BH, input_PG, recurrent_PG, projection_HP, *results = ctx.saved_tensors
+        gates_NG, cells_NH, cell_outputs_NH, outputs_NP = results
         d_hidden_BP = h_BP.new_empty(h_BP.shape)
         d_cell_BH = d_cell_BH.clone(memory_format=torch.contiguous_format)
-        d_gates_NG, d_projected_NP = torch.empty_like(gates_NG), torch.empty_like(said_NP)
+        d_gates_NG, d_projected_NP = torch.empty_like(gates_NG), torch.empty_like(outputs_NP)
         _native.lstm_backward(
             native.instruction_set(),
             ctx.alive,
-            floats(recurrent_PG),
-            floats(projection_HP),
+            to_kernel_array(recurrent_PG),
+            to_kernel_array(projection_HP),
             *_clips(ctx.config),
-            *map(floats, (c_BH, gates_NG, cells_NH, said_NP, d_said_NP)),
-            *map(floats, (d_hidden_BP, d_cell_BH, d_gates_NG, d_projected_NP)),
+            *map(to_kernel_array, (c_BH, gates_NG, cells_NH, outputs_NP, d_outputs_NP)),
+            *map(to_kernel_array, (d_hidden_BP, d_cell_BH, d_gates_NG, d_projected_NP)),
         )
-        heard_NP = torch.cat([h_BP, said_NP.index_select(0, _rows_before(ctx.alive))])
-        d_input_PG, d_recurrent_PG = (torch.cat([x_NP, heard_NP], 1).t() @ d_gates_NG).chunk(2)
+        previous_NP = torch.cat([h_BP, outputs_NP.index_select(0, _previous_rows(ctx.alive))])
+        d_input_PG, d_recurrent_PG = (torch.cat([x_NP, previous_NP], 1).t() @ d_gates_NG).chunk(2)
         return (
             None,
             None,
@@ -160,25 +188,25 @@ class _Fused(torch.autograd.Function):
             d_input_PG,
             d_recurrent_PG,
             d_gates_NG.sum(0),
-            outputs_NH.t() @ d_projected_NP,
+            cell_outputs_NH.t() @ d_projected_NP,
         )
 
 
-def _clips(config: LSTM) -> tuple[float, float]:
+def _clips(config: LSTMConfig) -> tuple[float, float]:
     return config.cell_clip or np.inf, config.projection_clip or np.inf
 
 
 def _last_rows(alive: IntArray) -> IntArray:
-    """(B,) the row of each sentence's last word; ranks as in the packing."""
+    """Return the row of each sentence's last word (B,), by rank in the packing."""
     first_row = np.cumsum(alive) - alive
     ranks = np.arange(alive[0])
-    steps = np.searchsorted(-alive, -ranks, side="left")  # how many steps have more than rank
+    steps = np.searchsorted(-alive, -ranks, side="left")  # number of steps with more than `rank`
     rows: IntArray = first_row[steps - 1] + ranks
     return rows
 
 
-def _rows_before(alive: IntArray) -> Tensor:
-    """For every word but the first of each sentence, the row of the word before it."""
+def _previous_rows(alive: IntArray) -> Tensor:
+    """Return, for every word but the first of each sentence, the row of the word before it."""
     first_row = np.cumsum(alive) - alive
     step = np.repeat(np.arange(1, len(alive)), alive[1:])
     rank = np.arange(alive[0], alive.sum()) - first_row[step]

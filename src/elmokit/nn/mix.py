@@ -1,7 +1,8 @@
-"""How a task makes one vector of the layers: `Mix` learns an average, `Projection` a matrix.
+"""Modules that combine the layers into one vector per word for a task.
 
-Both take the layers (L+1, …, D) and know nothing about words. What is zero stays zero, so that
-padding needs no mask, and a word's vector never depends on the words beside it.
+`LearnedMix` learns a weighted average, `LayerProjection` a matrix. Both take layers (L+1, …, D) and
+know nothing about words. Zeros stay zeros, so that padding needs no mask, and the vector of a word
+never depends on other words.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmokit.bilm import mix as numbers
+from elmokit.bilm.mix import Mix
 from elmokit.errors import InputError
 
 
-class Mix(torch.nn.Module):
-    """ELMo = γ · Σ_j softmax(s)_j · h_j, with learned s and γ."""
+class LearnedMix(torch.nn.Module):
+    """Weighted average of the layers, γ · Σ_j softmax(s)_j · h_j, with learned s and γ."""
 
     def __init__(
         self,
@@ -30,38 +31,40 @@ class Mix(torch.nn.Module):
         layer_norm: bool = False,
         dropout: float = 0.0,
     ) -> None:
-        """Make a mix.
+        """Create a mix.
 
         Args:
-            layers: L+1, how many layers come in.
-            scalars: where s starts, before the softmax; all equal by default.
-            gamma: where γ starts.
-            trainable: false keeps s and γ as they are.
-            only: the number of one layer that alone counts; then only γ is learned.
-            layer_norm: bring every word's vector to mean 0 and variance 1 over its D numbers, layer
-                by layer, before they are weighted. It depends on no other word.
-            dropout: the share of the result's numbers that is set to 0 in training.
+            layers: Number of layers of the input, L+1.
+            scalars: Initial s, before the softmax; zeros, and so equal weights, by default.
+            gamma: Initial γ.
+            trainable: Whether s and γ are learned.
+            only: Number of a single layer to use instead of an average; then only γ is learned.
+            layer_norm: Normalize the vector of each word in each layer to mean 0 and variance 1
+                over its D values before weighting. Depends on no other word.
+            dropout: Dropout probability of the result.
         """
         super().__init__()
-        start = [0.0] * layers if scalars is None else list(scalars)
-        if layers < 1 or len(start) != layers:
-            raise InputError(f"scalars has {len(start)} numbers; expected one for each of {layers}")
+        initial = [0.0] * layers if scalars is None else list(scalars)
+        if layers < 1 or len(initial) != layers:
+            raise InputError(
+                f"scalars has {len(initial)} values; expected one for each of {layers} layers"
+            )
         if only is not None and (scalars is not None or not -layers <= only < layers):
             raise InputError(
-                f"only={only}: expected the number of one of {layers} layers, and then no scalars"
+                f"only={only}: expected the number of one of {layers} layers, and no scalars"
             )
         self.only = None if only is None else only % layers
         self.layers = layers
         self.layer_norm = layer_norm
         self.scalars: torch.nn.Parameter | None = None
         if only is None:
-            self.scalars = torch.nn.Parameter(torch.tensor(start), requires_grad=trainable)
+            self.scalars = torch.nn.Parameter(torch.tensor(initial), requires_grad=trainable)
         self.gamma = torch.nn.Parameter(torch.tensor(float(gamma)), requires_grad=trainable)
         self.dropout = torch.nn.Dropout(dropout)
 
     @classmethod
-    def of(cls, mix: numbers.Mix, *, trainable: bool = True, dropout: float = 0.0) -> Mix:
-        """From the numbers that a model was saved with."""
+    def from_mix(cls, mix: Mix, *, trainable: bool = True, dropout: float = 0.0) -> LearnedMix:
+        """Return a module that starts from the mix that a model was saved with."""
         return cls(
             len(mix.scalars),
             scalars=mix.scalars,
@@ -70,30 +73,37 @@ class Mix(torch.nn.Module):
             dropout=dropout,
         )
 
-    def to_numbers(self) -> numbers.Mix:
-        """What was learned, to save with a model. A LayerNorm and a single layer have no place."""
+    def to_mix(self) -> Mix:
+        """Return the learned values, to save with a model.
+
+        Raises `InputError` for a single layer or with layer_norm: a saved mix has neither.
+        """
         if self.scalars is None or self.layer_norm:
             raise InputError("a mix of one layer, or with layer_norm, cannot be saved with a model")
-        return numbers.Mix(tuple(self.scalars.tolist()), self.gamma.item())
+        return Mix(tuple(self.scalars.tolist()), self.gamma.item())
 
     @property
     def shares(self) -> Tensor:
-        """softmax(s): what part of the whole each layer is, (L+1,)."""
+        """Weight of each layer, softmax(s), which sum to 1; (L+1,)."""
         if self.scalars is None:
             chosen = torch.tensor(self.only, device=self.gamma.device)
             return functional.one_hot(chosen, self.layers).to(self.gamma)
         return self.scalars.softmax(dim=0)
 
     def penalty(self, strength: float) -> Tensor:
-        """λ‖w‖²: added to a task's loss it draws the layers to equal shares. γ is free."""
+        """Return λ‖s‖² to add to a task's loss; it pulls the layers toward equal weights.
+
+        Args:
+            strength: λ. γ is not regularized.
+        """
         if self.scalars is None:
             return self.gamma.new_zeros(())
         return strength * self.scalars.square().sum()
 
     def forward(self, layers: Tensor) -> Tensor:
-        """(L+1, …, D) to (…, D)."""
+        """Combine layers (L+1, …, D) into vectors (…, D)."""
         if len(layers) != self.layers:
-            raise InputError(f"{len(layers)} layers came in; this mix was made for {self.layers}")
+            raise InputError(f"the input has {len(layers)} layers; this mix expects {self.layers}")
         if self.only is not None:
             layers = layers[self.only, None]
         if self.layer_norm:
@@ -104,24 +114,31 @@ class Mix(torch.nn.Module):
         return dropped
 
     def extra_repr(self) -> str:
-        """For `print`."""
+        """Return the settings that `print(module)` shows."""
         return f"layers={self.layers}, only={self.only}, layer_norm={self.layer_norm}"
 
 
-class Projection(torch.nn.Module):
-    """All 2L+1 components side by side, multiplied by a learned matrix.
+class LayerProjection(torch.nn.Module):
+    """Learned linear projection of all layers, concatenated.
 
-    The components are the word vector and, of every LSTM layer, the forward and the backward
-    output, P numbers each.
+    The 2L+1 components are the word vector and, for each LSTM layer, the forward and the backward
+    output, with P values each.
     """
 
     def __init__(self, layers: int, dim: int, out_dim: int, *, dropout: float = 0.0) -> None:
-        """`layers` is L+1, `dim` the D = 2P of each, `out_dim` what comes out."""
+        """Create a projection.
+
+        Args:
+            layers: Number of layers of the input, L+1.
+            dim: Size of the vectors of each layer, D = 2P.
+            out_dim: Size of the resulting vectors.
+            dropout: Dropout probability of the result.
+        """
         super().__init__()
         if layers < 1 or dim < 2 or dim % 2 or out_dim < 1:
             raise InputError(
-                f"Projection({layers}, {dim}, {out_dim}): expected at least one layer, an even "
-                "size (both directions) and at least one number out"
+                f"LayerProjection({layers}, {dim}, {out_dim}): expected at least one layer, an "
+                "even size (both directions), and an output size of at least 1"
             )
         self.layers, self.dim, self.out_dim = layers, dim, out_dim
         components = 2 * layers - 1
@@ -130,17 +147,17 @@ class Projection(torch.nn.Module):
         self.dropout = torch.nn.Dropout(dropout)
 
     def forward(self, layers: Tensor) -> Tensor:
-        """(L+1, …, D) to (…, out_dim)."""
+        """Combine layers (L+1, …, D) into vectors (…, out_dim)."""
         if len(layers) != self.layers or layers.shape[-1] != self.dim:
             raise InputError(
-                f"layers of shape {tuple(layers.shape)} came in; this projection was made for "
+                f"the layers have the shape {tuple(layers.shape)}; this projection expects "
                 f"({self.layers}, …, {self.dim})"
             )
-        word_vector = layers[0, ..., : self.dim // 2]  # layer 0 holds it twice
+        word_vector = layers[0, ..., : self.dim // 2]  # layer 0 contains it twice
         joined = torch.cat([word_vector, *layers[1:]], dim=-1)
         dropped: Tensor = self.dropout(joined @ self.matrix)
         return dropped
 
     def extra_repr(self) -> str:
-        """For `print`."""
+        """Return the settings that `print(module)` shows."""
         return f"layers={self.layers}, dim={self.dim}, out_dim={self.out_dim}"

@@ -1,10 +1,10 @@
-"""The language model's loss: how likely is each true word among candidates?
+"""The loss of the language model: the negative log likelihood of each true word among candidates.
 
 `softmax_loss` computes the loss and all its gradients in one pass over blocks of rows whose logits
-stay in the cache; elsewhere than in float32 on a CPU, plain PyTorch does. `samplers.py` chooses
-the candidates: with all words it is the full softmax.
+stay in the cache. Other tensors than float32 on a CPU take the plain PyTorch path. `samplers.py`
+chooses the candidates; with all words the loss is that of the full softmax.
 
-A step touches few rows of a softmax: take those that `gathered_rows` names, and hand them in.
+A step touches few rows of a softmax: `gather_softmax_rows` names them, and the loss takes them.
 
 Shape letters: N words of a batch, V vocabulary, S candidates, P width, R touched rows, the
 candidates first.
@@ -12,7 +12,7 @@ candidates first.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,42 +20,39 @@ from torch.autograd.function import once_differentiable
 
 from elmokit.engine import native
 from elmokit.errors import InputError
-from elmokit.nn.compiled import floats, usable
-from elmokit.nn.samplers import Candidates, Everything, LogUniform, Poisson, Sampler
+from elmokit.nn.kernel import kernel_supports, to_kernel_array
+from elmokit.nn.samplers import Candidates
 
-if native.available():
+if native.kernel_available():
     from elmokit import _native
 
-__all__ = [
-    "Candidates",
-    "Everything",
-    "LogUniform",
-    "Poisson",
-    "Sampler",
-    "gathered_rows",
-    "softmax_loss",
-]
-
 BLOCK_ROWS = 320
-"""Many enough that products run at full speed, few enough that the logits stay in the cache."""
+"""Rows per block: enough for products at full speed, few enough that logits stay in the cache."""
 BLOCK_LOGITS = 1 << 24
-"""A bound on memory, for the full softmax of large vocabularies."""
-LEAST_ROWS = 64
+"""Largest number of logits per block; bounds the memory of the full softmax."""
+MIN_BLOCK_ROWS = 64
+"""Smallest number of rows per block, however large the vocabulary."""
 
 
-def gathered_rows(candidates: Candidates, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-    """Ids of all rows of the softmax that a loss touches (R,), and for each target its row (N,).
+class SoftmaxRows(NamedTuple):
+    """Rows of the softmax that the loss of a step touches."""
 
-    The candidates come first, then the other targets.
-    """
+    words_R: Tensor
+    """Word id of each touched row: the candidates, then the other targets."""
+    target_rows_N: Tensor
+    """Position of each target in `words_R`."""
+
+
+def gather_softmax_rows(candidates: Candidates, targets_N: Tensor) -> SoftmaxRows:
+    """Return the rows of the softmax that the loss of these targets touches."""
     words_S = candidates.words_S.to(targets_N.device)
-    everything = torch.arange(len(words_S), device=words_S.device)
-    if torch.equal(words_S, everything) and bool((targets_N < len(words_S)).all()):
-        return words_S, targets_N
+    first_words = torch.arange(len(words_S), device=words_S.device)
+    if torch.equal(words_S, first_words) and bool((targets_N < len(words_S)).all()):
+        return SoftmaxRows(words_S, targets_N)
     distinct = torch.unique(targets_N)
     words_R = torch.cat([words_S, distinct[~torch.isin(distinct, words_S)]])
     sorted_R, order_R = words_R.sort()
-    return words_R, order_R[torch.searchsorted(sorted_R, targets_N)]
+    return SoftmaxRows(words_R, order_R[torch.searchsorted(sorted_R, targets_N)])
 
 
 def softmax_loss(
@@ -66,26 +63,33 @@ def softmax_loss(
     candidates: Candidates,
     words_R: Tensor | None = None,
 ) -> Tensor:
-    """The SUM over N of the negative log likelihoods, with gradients to h, rows and bias.
+    """Return the SUM over N of the negative log likelihoods, with gradients to h, rows and bias.
 
-    `rows_RP` and `bias_R` are those of the words that `gathered_rows` names; the names themselves,
-    `words_R`, are needed only if the candidates correct the true word too. A candidate that is a
-    row's true word does not count as a candidate there.
+    A candidate that is the true word of a row does not count as a candidate there.
+
+    Args:
+        h_NP: Outputs of the network that predict the words.
+        rows_RP: Softmax weights of the words that `gather_softmax_rows` names.
+        bias_R: Softmax biases of the same words.
+        target_rows_N: Row of each true word.
+        candidates: Words to compare with, and their corrections.
+        words_R: Word id of each row; needed only if the candidates correct the true word.
     """
     correction_N = None
     if candidates.true_correction_V is not None:
         if words_R is None:
             raise InputError(
-                "these candidates correct the true word: hand in words_R, the ids of the rows"
+                "these candidates correct the true word, so words_R is needed: the word id of "
+                "each row, from gather_softmax_rows"
             )
         targets_N = words_R[target_rows_N].to(candidates.true_correction_V.device)
         correction_N = candidates.true_correction_V[targets_N].to(h_NP)
     correction_S = candidates.correction_S.to(h_NP)
-    if not usable(h_NP, rows_RP, bias_R):
+    if not kernel_supports(h_NP, rows_RP, bias_R):
         return _plain_loss(h_NP, rows_RP, bias_R, target_rows_N, correction_S, correction_N)
-    learning = torch.is_grad_enabled()
+    with_gradients = torch.is_grad_enabled()
     loss: Tensor = _SoftmaxLoss.apply(  # type: ignore[no-untyped-call]
-        h_NP, rows_RP, bias_R, target_rows_N, correction_S, correction_N, learning
+        h_NP, rows_RP, bias_R, target_rows_N, correction_S, correction_N, with_gradients
     )
     return loss
 
@@ -98,7 +102,7 @@ def _plain_loss(
     correction_S: Tensor,
     correction_N: Tensor | None,
 ) -> Tensor:
-    """The same in plain PyTorch, on any device."""
+    """Compute the loss in plain PyTorch, on any device."""
     size = len(correction_S)
     columns = torch.arange(size, device=h_NP.device)
     bias_S = bias_R[:size] + correction_S
@@ -117,11 +121,11 @@ def _plain_loss(
 
 
 def _block_rows(columns: int) -> int:
-    return min(BLOCK_ROWS, max(LEAST_ROWS, BLOCK_LOGITS // max(1, columns)))
+    return min(BLOCK_ROWS, max(MIN_BLOCK_ROWS, BLOCK_LOGITS // max(1, columns)))
 
 
 class _SoftmaxLoss(torch.autograd.Function):
-    """The gradients are computed with the loss, while the logits are at hand."""
+    """Computes the gradients together with the loss, while the logits are in the cache."""
 
     @staticmethod
     def forward(
@@ -132,7 +136,7 @@ class _SoftmaxLoss(torch.autograd.Function):
         target_rows_N: Tensor,
         correction_S: Tensor,
         correction_N: Tensor | None,
-        learning: bool,
+        with_gradients: bool,
     ) -> Tensor:
         h_NP, rows_RP, bias_R = h_NP.contiguous(), rows_RP.contiguous(), bias_R.contiguous()
         target_rows_N = target_rows_N.contiguous()
@@ -145,7 +149,9 @@ class _SoftmaxLoss(torch.autograd.Function):
         if correction_N is not None:
             target_bias_N += correction_N
 
-        to_h, to_rows, to_bias = (learning and needed for needed in ctx.needs_input_grad[:3])
+        to_h, to_rows, to_bias = (
+            with_gradients and needs_grad for needs_grad in ctx.needs_input_grad[:3]
+        )
         dh_NP = torch.empty_like(h_NP) if to_h else None
         drows_RP = torch.zeros_like(rows_RP) if to_rows else None
         dbias_X = bias_R.new_zeros(max(len(bias_R), columns)) if to_bias else None
@@ -156,25 +162,25 @@ class _SoftmaxLoss(torch.autograd.Function):
         for start in range(0, len(h_NP), block):
             at = slice(start, start + block)
             h = h_NP[at]
-            z = logits_BX[: len(h)]
-            torch.mm(h, rows_SP.t(), out=z[:, :size])
+            logits = logits_BX[: len(h)]
+            torch.mm(h, rows_SP.t(), out=logits[:, :size])
             loss += _native.softmax(
                 isa,
                 size,
-                z.numpy(),
+                logits.numpy(),
                 bias_X.numpy(),
-                floats(h),
-                floats(rows_RP),
+                to_kernel_array(h),
+                to_kernel_array(rows_RP),
                 target_rows_N[at].numpy(),
-                floats(target_bias_N[at]),
+                to_kernel_array(target_bias_N[at]),
                 None if dh_NP is None else dh_NP[at].numpy(),
                 None if drows_RP is None else drows_RP.numpy(),
                 None if dbias_X is None else dbias_X.numpy(),
             )
             if dh_NP is not None:
-                dh_NP[at].addmm_(z[:, :size], rows_SP)
+                dh_NP[at].addmm_(logits[:, :size], rows_SP)
             if drows_RP is not None:
-                drows_RP[:size].addmm_(z[:, :size].t(), h)
+                drows_RP[:size].addmm_(logits[:, :size].t(), h)
         ctx.gradients = dh_NP, drows_RP, None if dbias_X is None else dbias_X[: len(bias_R)]
         return h_NP.new_tensor(loss)
 

@@ -1,12 +1,12 @@
-"""The memory of a biLM between sentences, as tensors: `bilm/state.py` with gradients and devices.
+"""The LSTM state of a biLM as tensors: `bilm/state.py` with gradients and devices.
 
-An argument and a result of the network, never hidden in it.
-Shape letters: L layers, 2 directions, B rows, P width, H cells.
+The state is an argument and a result of the network, never hidden in it.
+Shape letters: L layers, 2 directions, B rows (one per sentence), P width, H cells.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,29 +18,43 @@ from elmokit.errors import InputError
 
 
 class TensorState(NamedTuple):
-    """One row for each sentence of a batch."""
+    """LSTM state of a batch, with one row per sentence."""
 
     hidden: Tensor
-    """(L, 2, B, P): the last output of each layer, before the skip connection."""
+    """Last output of each layer, before the skip connection, (L, 2, B, P)."""
     cell: Tensor
-    """(L, 2, B, H): the memory of each layer."""
+    """Cell values of each layer, (L, 2, B, H)."""
 
     @classmethod
-    def zeros(cls, config: BiLMConfig, rows: int, **how: Any) -> TensorState:
-        """Nothing read yet; `how` is the dtype and device of torch's `zeros`."""
+    def zeros(
+        cls,
+        config: BiLMConfig,
+        rows: int,
+        *,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> TensorState:
+        """Return a state of zeros: nothing has been read yet.
+
+        Args:
+            config: Architecture that the state belongs to.
+            rows: Number of sentences.
+            dtype: Type of the tensors; torch's default if None.
+            device: Device of the tensors; torch's default if None.
+        """
         lstm = config.lstm
         return cls(
-            torch.zeros((lstm.layers, 2, rows, lstm.width), **how),
-            torch.zeros((lstm.layers, 2, rows, lstm.cells), **how),
+            torch.zeros((lstm.layers, 2, rows, lstm.width), dtype=dtype, device=device),
+            torch.zeros((lstm.layers, 2, rows, lstm.cells), dtype=dtype, device=device),
         )
 
     @classmethod
-    def of(cls, state: State) -> TensorState:
-        """A copy of the engine's."""
+    def from_state(cls, state: State) -> TensorState:
+        """Copy a state of the engine into tensors."""
         return cls(torch.from_numpy(state.hidden.copy()), torch.from_numpy(state.cell.copy()))
 
     def numpy(self) -> State:
-        """A state for the engine: float32, on the CPU, without gradients."""
+        """Return a state for the engine: float32, on the CPU, without gradients."""
         hidden, cell = (
             np.ascontiguousarray(part.detach().to("cpu", torch.float32).numpy()) for part in self
         )
@@ -48,32 +62,32 @@ class TensorState(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """B."""
+        """Number of sentences, B."""
         return int(self.hidden.shape[2])
 
     def select(self, rows: Tensor) -> TensorState:
-        """These rows, in this order."""
+        """Return the given rows, in the given order."""
         return TensorState(*(part.index_select(2, rows.to(part.device)) for part in self))
 
     def repeat(self, rows: int) -> TensorState:
-        """The single row, for every sentence of a batch."""
+        """Return a state whose rows all are the single row of this one."""
         return TensorState(*(part.expand(-1, -1, rows, -1) for part in self))
 
     def detach(self) -> TensorState:
-        """Without gradients: where back-propagation through time stops."""
+        """Return the state without gradients: back-propagation through time stops here."""
         return TensorState(*(part.detach() for part in self))
 
     def to(self, like: Tensor) -> TensorState:
-        """In the dtype and on the device of a tensor."""
+        """Return the state with the dtype and on the device of a tensor."""
         return TensorState(*(part.to(like) for part in self))
 
     def check(self, config: BiLMConfig, rows: int) -> None:
-        """Raise `InputError` unless it belongs to this architecture and has so many rows."""
+        """Raise `InputError` unless the state fits this architecture and number of rows."""
         lstm = config.lstm
         for part, name, width in zip(self, self._fields, (lstm.width, lstm.cells), strict=True):
-            wanted = (lstm.layers, 2, rows, width)
-            if part.shape != wanted:
+            expected = (lstm.layers, 2, rows, width)
+            if part.shape != expected:
                 raise InputError(
-                    f"the state's {name} has the shape {tuple(part.shape)}; "
-                    f"{rows} sentences and this architecture ask for {wanted}"
+                    f"the state's {name} has the shape {tuple(part.shape)}; expected {expected} "
+                    f"for {rows} sentences and this architecture"
                 )

@@ -1,24 +1,30 @@
-"""A word in its sentence, cut to what a line can show."""
+"""A word in its sentence, shortened to fit on one line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 SIDE = 28
-"""Letters on each side of the word: the three parts fit into a terminal of 80."""
+"""Maximum number of characters on each side of the word; the three parts fit into 80 columns."""
 
 
 def excerpt(words: Sequence[str], place: int, side: int = SIDE) -> tuple[str, str, str]:
-    """What stands before the word, the word, and what stands behind it."""
-    before, behind = " ".join(words[:place]), " ".join(words[place + 1 :])
+    """Return the text before a word, the word, and the text after it.
+
+    Args:
+        words: The sentence.
+        place: Index of the word in the sentence.
+        side: Maximum number of characters before and after the word.
+    """
+    before, after = " ".join(words[:place]), " ".join(words[place + 1 :])
     if len(before) > side:
         before = "…" + before[-side + 1 :]
-    if len(behind) > side:
-        behind = behind[: side - 1] + "…"
-    return before, words[place], behind
+    if len(after) > side:
+        after = after[: side - 1] + "…"
+    return before, words[place], after
 
 
-def line(words: Sequence[str], place: int, side: int = SIDE) -> str:
-    """The same in one string, the word between stars."""
-    before, word, behind = excerpt(words, place, side)
-    return f"{before} *{word}* {behind}".strip()
+def excerpt_line(words: Sequence[str], place: int, side: int = SIDE) -> str:
+    """Return the excerpt as one string, with the word between asterisks."""
+    before, word, after = excerpt(words, place, side)
+    return f"{before} *{word}* {after}".strip()

@@ -1,38 +1,50 @@
-"""The picture that layer probes share: a group of bars for each layer, trained and untrained."""
+"""The figure that layer probes share: one group of bars per layer, trained and untrained."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from elmokit.figures import Bar, Group, Mark, bars
+from elmokit.figures import Bar, BarGroup, ReferenceLine, draw_bar_chart
 from elmokit.probe.results import layer_name
 
 NETWORKS = ("trained", "untrained")
+"""The networks that every layer probe compares."""
 
 
 def layer_bars(
     title: str,
     layers: Sequence[str],
     values: Mapping[tuple[str, str], float],
-    marks: Sequence[Mark] = (),
-    unit: str = "% right",
+    marks: Sequence[ReferenceLine] = (),
+    unit: str = "accuracy in %",
 ) -> str:
-    """Draw per cent by (network, layer), and what to compare them with."""
+    """Return the figure as SVG.
+
+    Args:
+        title: Title of the figure.
+        layers: Layers in the order of their groups.
+        values: Value of each (network, layer) on a scale to 100; missing ones are left out.
+        marks: Baselines, drawn as lines across the groups.
+        unit: Label of the axis.
+    """
     groups = [
-        Group(
+        BarGroup(
             layer_name(layer), [Bar(n, values[n, layer]) for n in NETWORKS if (n, layer) in values]
         )
         for layer in layers
     ]
-    axis = cut_axis([*values.values(), *(mark.value for mark in marks)], unit)
-    return bars(title, groups, **axis, marks=marks, fill=[0, 2])
+    axis = zoomed_axis([*values.values(), *(mark.value for mark in marks)], unit)
+    return draw_bar_chart(title, groups, **axis, reference_lines=marks, colors=[0, 2])
 
 
-def cut_axis(values: Iterable[float], unit: str = "% right") -> dict[str, Any]:
-    """From the ten below the least to that above the most: layers differ by a few in a hundred."""
+def zoomed_axis(values: Iterable[float], unit: str = "accuracy in %") -> dict[str, Any]:
+    """Return axis arguments for `draw_bar_chart` that cover the values in steps of ten.
+
+    Layers differ by a few percent only, which an axis from zero would hide.
+    """
     all_values = list(values)
     low = 10.0 * ((min(all_values) - 1) // 10)
     high = min(100.0, 10.0 * ((max(all_values) + 10) // 10))
-    across = unit if low <= 0 else f"{unit} (the axis begins at {low:.0f})"
-    return {"low": low, "high": high, "across": across}
+    x_label = unit if low <= 0 else f"{unit} (the axis begins at {low:.0f})"
+    return {"low": low, "high": high, "x_label": x_label}

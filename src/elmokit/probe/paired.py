@@ -1,4 +1,4 @@
-"""Two ways to answer the same questions: by how much one is better, and how sure that is.
+"""Paired comparison of two classifiers on the same questions, with a standard error.
 
 Shape letters: N questions.
 """
@@ -15,27 +15,31 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Paired:
-    """One against the other, question by question."""
+class PairedComparison:
+    """How often each of two classifiers was right where the other was wrong."""
 
     questions: int
+    """Number of questions."""
     only_first: int
-    """How many only the first got right."""
+    """Number of questions that only the first classifier answered correctly."""
     only_second: int
+    """Number of questions that only the second classifier answered correctly."""
 
     @property
     def difference(self) -> float:
-        """The first's accuracy less the second's, -1 to 1."""
+        """Accuracy of the first classifier minus that of the second, from -1 to 1."""
         return (self.only_first - self.only_second) / self.questions
 
     @property
     def standard_error(self) -> float:
-        """Of the difference, as if the questions were independent of each other."""
+        """Standard error of the difference, as if the questions were independent."""
         n = self.questions
         squares = self.only_first + self.only_second
         return math.sqrt(max(squares - (self.only_first - self.only_second) ** 2 / n, 0.0)) / n
 
 
-def paired(first_N: BoolArray, second_N: BoolArray) -> Paired:
-    """Compare which questions each got right; there must be one."""
-    return Paired(len(first_N), int((first_N & ~second_N).sum()), int((second_N & ~first_N).sum()))
+def compare_paired(first_N: BoolArray, second_N: BoolArray) -> PairedComparison:
+    """Compare which questions each of two classifiers answered correctly; N must not be 0."""
+    return PairedComparison(
+        len(first_N), int((first_N & ~second_N).sum()), int((second_N & ~first_N).sum())
+    )

@@ -1,40 +1,59 @@
-"""A model in one page of HTML that needs nothing else: what it is, and all that was measured of it.
+"""The report: a model's measurements, its metadata and its card on one page of HTML.
 
-Follows the reader's choice of light or dark, and prints. Computes nothing: what it shows are
-measurements (`results.py`), a card, and facts that it is given.
+`report` collects them; `render_page` only renders. The page needs no network and no other file,
+follows the reader's choice of light or dark, and prints.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 import elmokit
-from elmokit.probe import markdown, results, tables
-from elmokit.probe.results import Json
+from elmokit import formats
+from elmokit.elmo import BUILTIN, Elmo, locate_model
+from elmokit.errors import InputError
+from elmokit.inspect import describe_model, inspect_model
+from elmokit.probe.markdown import markdown_to_html
+from elmokit.probe.results import (
+    Measurement,
+    ModelOrName,
+    as_elmo,
+    find_measurements,
+    headline,
+    measurements_directory,
+    render_figures,
+    render_tables,
+)
+from elmokit.probe.tables import table_to_html
+from elmokit.probe.training import METRICS_FILE, training_measurement
+from elmokit.storage import write_text
 
 CHAPTERS = {
-    "How it was trained": ("training",),
+    "Training": ("training",),
     "What each layer knows": ("pos", "wsd", "similarity", "geometry"),
     "Words in context": ("neighbors", "change"),
-    "What tasks take from it": ("weights", "layers", "place", "efficiency"),
+    "Use in tasks": ("weights", "layers", "place", "efficiency"),
 }
-"""Which kinds of measurements belong together."""
+"""Chapters of the page and the kinds of measurements in each."""
 
 TITLES = {
-    "training": "Training",
-    "pos": "Parts of speech",
-    "wsd": "Senses of words",
-    "similarity": "The same word in two contexts",
-    "geometry": "How vectors lie in space",
-    "neighbors": "Nearest uses",
-    "change": "Change of use",
-    "weights": "Weights of the layers",
-    "layers": "All layers or the last",
-    "place": "Input or output",
-    "efficiency": "Less data, fewer epochs",
+    "training": "Training curve",
+    "pos": "Part-of-speech tagging",
+    "wsd": "Word sense disambiguation",
+    "similarity": "Word similarity in context",
+    "geometry": "Geometry of the vectors",
+    "neighbors": "Nearest neighbors",
+    "change": "Semantic change",
+    "weights": "Layer weights learned by tasks",
+    "layers": "Comparison of layers",
+    "place": "Comparison of placements",
+    "efficiency": "Sample efficiency",
 }
+"""Title of each kind of measurement."""
 
 COMMANDS = {
     "training": "elmo report MODEL --run DIR",
@@ -49,7 +68,10 @@ COMMANDS = {
     "place": "elmo analyze place TASK --train FILE --dev FILE --runs DIR",
     "efficiency": "elmo analyze efficiency TASK --train FILE --dev FILE --runs DIR",
 }
-"""What measures a kind."""
+"""The command that makes each kind of measurement."""
+
+MODEL, CARD, MISSING = "Model", "Model card", "Not measured yet"
+"""Headings of the chapters that hold no measurements."""
 
 _STYLE = """
 :root { color-scheme: light dark; --sheet: #fff; --ink: #1f2328; --gray: #5b6570; --line: #e4e8ec;
@@ -82,8 +104,8 @@ th, td { text-align: left; padding: .28rem .9rem .28rem 0; vertical-align: top;
 th { color: var(--gray); font-weight: 500 }
 td.number, th.number { text-align: right; white-space: nowrap }
 .best { font-weight: 700 }
-.facts td:first-child { color: var(--gray); white-space: nowrap }
-.facts td { overflow-wrap: anywhere }
+.metadata td:first-child { color: var(--gray); white-space: nowrap }
+.metadata td { overflow-wrap: anywhere }
 code, pre { font: .85em/1.45 ui-monospace, monospace; background: var(--soft);
   border-radius: .25rem }
 code { padding: .1em .3em }
@@ -104,35 +126,115 @@ footer { margin-top: 3rem; color: var(--gray); font-size: .85rem }
 """
 
 
-def page(
-    title: str, facts: Sequence[tuple[str, str]], card: str | None, found: Sequence[Json]
-) -> str:
-    """The whole page.
+@dataclass(frozen=True)
+class Report:
+    """A report on a model as one page of HTML."""
+
+    title: str
+    """Name of the model."""
+    measurements: list[Measurement]
+    """The measurements on the page."""
+    html: str
+    """The page."""
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file; returns its path."""
+        target = Path(path).expanduser()
+        write_text(target, self.html)
+        return target
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook."""
+        return self.html
+
+
+def report(
+    model: ModelOrName = BUILTIN,
+    *,
+    directories: Sequence[str | Path] = (),
+    run: str | Path | None = None,
+) -> Report:
+    """Collect all measurements of a model on one page of HTML.
+
+    The command `elmo report` does this. Measurements of this very model, by its fingerprint, are
+    taken from the given directories, from `measured/` in the model's own directory, and from the
+    cache.
 
     Args:
-        title: the model's name.
-        facts: what it is, in lines of a name and a value.
-        card: its Markdown card, if it has one.
-        found: its measurements.
+        model: A model, or the name or path of one; a loaded model has no directory of its own.
+        directories: Directories of measurements, as `save_measurement` writes them.
+        run: Directory of the training run, for the training curve; by default the model's own
+            directory, if it is one.
     """
-    parts = [f"<h1>{escape(title)}</h1>", _lead(found), _tiles(found)]
+    for directory in directories:
+        if not Path(directory).expanduser().is_dir():
+            raise InputError(f"{directory} is not a directory; expected one with measurements")
+    elmo = as_elmo(model)
+    fingerprint = elmo.bilm.fingerprint
+    title, card, home = "Model", None, None
+    if not isinstance(model, Elmo):
+        source = Path(formats.detect_format(locate_model(model)).source.path)
+        home = source if source.is_dir() else source.parent
+        title = "The built-in model" if model == BUILTIN else source.stem or str(model)
+        title = title[0].upper() + title[1:]
+        readme = source / "README.md"  # a README beside a single file may be about anything
+        card = readme.read_text(encoding="utf-8") if readme.is_file() else None
+    own = [home / "measured"] if home else []
+    searched = [*directories, *own, measurements_directory(fingerprint)]
+    measurements = find_measurements(fingerprint, searched)
+    if run is None and home and (home / METRICS_FILE).is_file():
+        run = home
+    if run is not None:
+        others = [each for each in measurements if each["kind"] != "training"]
+        measurements = [training_measurement(elmo, run), *others]
+    rows = _describe(model)
+    return Report(title, measurements, render_page(title, rows, card, measurements))
+
+
+def _describe(model: ModelOrName) -> list[tuple[str, str]]:
+    """Return what is known about a model as names and values; its path stays private."""
+    if not isinstance(model, Elmo):
+        return [row for row in describe_model(inspect_model(model)) if row[0] != "model"]
+    vocabulary = model.bilm.vocabulary
+    return [
+        ("parameters", f"{model.bilm.parameters:,}"),
+        ("vectors", f"{model.layers} of size {model.dim} per word"),
+        ("vocabulary", "none" if vocabulary is None else f"{len(vocabulary):,} words"),
+        ("fingerprint", model.bilm.fingerprint),
+    ]
+
+
+def render_page(
+    title: str,
+    metadata: Sequence[tuple[str, str]],
+    card: str | None,
+    measurements: Sequence[Measurement],
+) -> str:
+    """Return the whole page.
+
+    Args:
+        title: Name of the model.
+        metadata: What the model is, as names and values.
+        card: The model card as Markdown, if there is one.
+        measurements: The measurements of the model.
+    """
+    parts = [f"<h1>{escape(title)}</h1>", _lead(measurements), _tiles(measurements)]
     chapters = {
-        name: [one for kind in kinds for one in found if one["kind"] == kind]
+        name: [each for kind in kinds for each in measurements if each["kind"] == kind]
         for name, kinds in CHAPTERS.items()
     }
-    there = [name for name, ones in chapters.items() if ones]
-    more = ["Its card"] if card else []
-    parts.append(_contents(["What it is", *there, *more, "What was not measured"]))
-    parts.append(_heading("What it is"))
-    parts.append(_facts(facts))
-    for name in there:
+    filled = [name for name, members in chapters.items() if members]
+    parts.append(_contents([MODEL, *filled, *([CARD] if card else []), MISSING]))
+    parts.append(_heading(MODEL))
+    parts.append(_metadata_table(metadata))
+    for name in filled:
         parts.append(_heading(name))
-        parts += [_section(one) for one in chapters[name]]
+        parts += [_section(measurement) for measurement in chapters[name]]
     if card:
-        parts.append(_heading("Its card"))
-        parts.append(markdown.to_html(card, top=3))
-    parts.append(_heading("What was not measured"))
-    parts.append(_missing(found))
+        parts.append(_heading(CARD))
+        parts.append(markdown_to_html(card, top=3))
+    parts.append(_heading(MISSING))
+    parts.append(_missing(measurements))
     parts.append(
         f"<footer>Made by elmokit {elmokit.__version__}, <code>elmo report</code>.</footer>"
     )
@@ -144,17 +246,18 @@ def page(
     )
 
 
-def _lead(found: Sequence[Json]) -> str:
-    count = len(found)
-    said = f"{count} measurement{'s' if count != 1 else ''}" if count else "nothing measured yet"
-    return f'<p class="lead">An ELMo biLM, looked at from inside: {said}.</p>'
+def _lead(measurements: Sequence[Measurement]) -> str:
+    count = len(measurements)
+    text = f"{count} measurement{'s' if count != 1 else ''}" if count else "nothing measured yet"
+    return f'<p class="lead">An ELMo bidirectional language model: {text}.</p>'
 
 
-def _tiles(found: Sequence[Json]) -> str:
-    """The numbers to remember."""
-    heads = [head for one in found if (head := results.headline(one)) is not None]
+def _tiles(measurements: Sequence[Measurement]) -> str:
+    """Return the headlines of all measurements as tiles."""
+    headlines = [found for each in measurements if (found := headline(each)) is not None]
     tiles = "".join(
-        f"<div><b>{escape(n)}</b><span>{escape(what)}</span></div>" for n, what in heads
+        f"<div><b>{escape(number)}</b><span>{escape(description)}</span></div>"
+        for number, description in headlines
     )
     return f'<div class="tiles">{tiles}</div>' if tiles else ""
 
@@ -172,30 +275,30 @@ def _anchor(name: str) -> str:
     return name.lower().replace(" ", "-")
 
 
-def _facts(facts: Sequence[tuple[str, str]]) -> str:
-    rows = "".join(f"<tr><td>{escape(k)}</td><td>{escape(v)}</td></tr>" for k, v in facts)
-    return f'<div class="table facts"><table><tbody>{rows}</tbody></table></div>'
+def _metadata_table(metadata: Sequence[tuple[str, str]]) -> str:
+    rows = "".join(f"<tr><td>{escape(k)}</td><td>{escape(v)}</td></tr>" for k, v in metadata)
+    return f'<div class="table metadata"><table><tbody>{rows}</tbody></table></div>'
 
 
-def _section(one: Json) -> str:
-    """A measurement: pictures, tables, and what determined them."""
-    about = one.get("task") or one.get("word")
-    title = TITLES[one["kind"]] + (f": {about}" if about else "")
+def _section(measurement: Measurement) -> str:
+    """Return a measurement: its figures, its tables, and its signature."""
+    subject = measurement.get("task") or measurement.get("word")
+    title = TITLES[measurement["kind"]] + (f": {subject}" if subject else "")
     parts = [f"<h3>{escape(title)}</h3>"]
-    parts += [f"<figure>{picture.svg}</figure>" for picture in results.pictures(one)]
-    parts += [tables.html(table) for table in results.tables(one)]
-    told = json.dumps(one["signature"], indent=1, ensure_ascii=False)
+    parts += [f"<figure>{figure.svg}</figure>" for figure in render_figures(measurement)]
+    parts += [table_to_html(table) for table in render_tables(measurement)]
+    signature = json.dumps(measurement["signature"], indent=1, ensure_ascii=False)
     parts.append(
-        f"<details><summary>What determined these numbers</summary>"
-        f"<pre><code>{escape(told)}</code></pre></details>"
+        f"<details><summary>Signature: what determined these numbers</summary>"
+        f"<pre><code>{escape(signature)}</code></pre></details>"
     )
     return "\n".join(parts)
 
 
-def _missing(found: Sequence[Json]) -> str:
-    """What else could be known, and how."""
-    kinds = {one["kind"] for one in found}
-    missing = [kind for names in CHAPTERS.values() for kind in names if kind not in kinds]
+def _missing(measurements: Sequence[Measurement]) -> str:
+    """Return the kinds that were not measured, with the commands that measure them."""
+    measured = {each["kind"] for each in measurements}
+    missing = [kind for kinds in CHAPTERS.values() for kind in kinds if kind not in measured]
     if not missing:
         return "<p>Every kind of measurement is here.</p>"
     rows = "".join(

@@ -1,7 +1,7 @@
-"""What was measured of a model, as a file: the numbers, and what determined them.
+"""Measurements: the numbers that a probe found, what determined them, and their files.
 
 A measurement is a JSON object with its `kind`, its `signature` and the numbers of that kind. Its
-tables and its pictures are made of that object alone, so that a file shows the same at any time:
+tables and figures are rendered from that object alone, so that a file shows the same at any time:
 in a terminal, in a report, in a document.
 """
 
@@ -19,13 +19,18 @@ from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError
 from elmokit.fetch.cache import models_root
 from elmokit.probe.tables import Table
-from elmokit.text.files import checksum, write_text
+from elmokit.storage import checksum, write_text
 
-Json = dict[str, Any]
+Measurement = dict[str, Any]
+"""A measurement as a JSON object, with the keys `format`, `version`, `kind` and `signature`."""
+ResultRow = dict[str, Any]
+"""One row of numbers within a measurement, such as the scores of one layer."""
+ModelOrName = Elmo | str | Path
+"""A loaded model, or the name or path that `Elmo.load` takes."""
 
 FORMAT, VERSION = "elmokit-measurement", 1
-PASSING = ("elmokit", "command")
-"""What a signature says that does not tell one measurement from another."""
+UNIDENTIFYING = ("elmokit", "command")
+"""Keys of a signature that may differ between two runs of the same measurement."""
 
 KINDS = {
     "training": "elmokit.probe.training",
@@ -36,180 +41,207 @@ KINDS = {
     "neighbors": "elmokit.probe.neighbors.render",
     "change": "elmokit.probe.change.render",
     "weights": "elmokit.probe.tasks.weights",
-    "layers": "elmokit.probe.tasks.choices",
-    "place": "elmokit.probe.tasks.choices",
+    "layers": "elmokit.probe.tasks.variants",
+    "place": "elmokit.probe.tasks.variants",
     "efficiency": "elmokit.probe.tasks.efficiency",
 }
-"""The module that shows a kind: `tables(found)`, `pictures(found)`, perhaps `headline(found)`."""
+"""The module that renders each kind: it has the functions `render_tables(measurement)` and
+`render_figures(measurement)`, and may have `headline(measurement)`."""
 
 
-class Picture(NamedTuple):
-    """A figure of a measurement."""
+class Figure(NamedTuple):
+    """A rendered figure of a measurement."""
 
     name: str
-    """Of its file, without the end; `""` for the only one."""
+    """What is appended to the measurement's file name; `""` for the main or only figure."""
     svg: str
+    """The SVG document."""
 
 
-def signature(elmo: Elmo, data: Mapping[str, str | Path], **more: Any) -> Json:
-    """What determines a measurement: the model, the data, and whatever else does.
+def as_elmo(model: ModelOrName) -> Elmo:
+    """Return the model itself if it is loaded already, else load it."""
+    return model if isinstance(model, Elmo) else Elmo.load(model)
+
+
+def make_signature(elmo: Elmo, data: Mapping[str, str | Path], **settings: Any) -> dict[str, Any]:
+    """Return what determines a measurement: the model, checksums of the data, and settings.
 
     Args:
-        elmo: the model.
-        data: files or directories that were read, by what they are for.
-        more: seeds, settings, …; values that JSON can hold.
+        elmo: The model that is measured.
+        data: Files or directories that were read, by their role.
+        settings: Seeds and other settings; values that JSON can hold.
     """
     return {
         "model": elmo.bilm.fingerprint,
         "state": elmo.state,
         "dtype": elmo.dtype,
         "data": {name: checksum(path) for name, path in data.items()},
-        **more,
+        **settings,
         "elmokit": elmokit.__version__,
     }
 
 
-def measurement(kind: str, signature: Json, **numbers: Any) -> Json:
-    """The object, as JSON would give it back."""
+def make_measurement(kind: str, signature: Mapping[str, Any], **numbers: Any) -> Measurement:
+    """Return a measurement of this kind, exactly as it would come back from a JSON file.
+
+    Args:
+        kind: One of `KINDS`.
+        signature: What determined the numbers; see `make_signature`.
+        numbers: The results; values that JSON can hold.
+    """
     if kind not in KINDS:
-        raise InputError(f"there is no measurement {kind!r}; expected one of {', '.join(KINDS)}")
-    whole = {"format": FORMAT, "version": VERSION, "kind": kind, "signature": signature, **numbers}
-    found: Json = json.loads(json.dumps(whole))
+        raise InputError(
+            f"unknown kind of measurement {kind!r}; expected one of {', '.join(KINDS)}"
+        )
+    content = {"format": FORMAT, "version": VERSION, "kind": kind, "signature": signature}
+    measurement: Measurement = json.loads(json.dumps(content | numbers))
+    return measurement
+
+
+def render_tables(measurement: Measurement) -> list[Table]:
+    """Return the tables of a measurement."""
+    tables: list[Table] = import_module(KINDS[measurement["kind"]]).render_tables(measurement)
+    return tables
+
+
+def render_figures(measurement: Measurement) -> list[Figure]:
+    """Return the figures of a measurement as SVG."""
+    figures: list[Figure] = import_module(KINDS[measurement["kind"]]).render_figures(measurement)
+    return figures
+
+
+def headline(measurement: Measurement) -> tuple[str, str] | None:
+    """Return the most important number of a measurement and its description, if it has one."""
+    module = import_module(KINDS[measurement["kind"]])
+    found: tuple[str, str] | None = (
+        module.headline(measurement) if hasattr(module, "headline") else None
+    )
     return found
-
-
-def tables(found: Json) -> list[Table]:
-    """A measurement for readers."""
-    made: list[Table] = import_module(KINDS[found["kind"]]).tables(found)
-    return made
-
-
-def pictures(found: Json) -> list[Picture]:
-    """A measurement for people who would rather look."""
-    made: list[Picture] = import_module(KINDS[found["kind"]]).pictures(found)
-    return made
-
-
-def headline(found: Json) -> tuple[str, str] | None:
-    """The number to remember, and what it is; not every measurement has one."""
-    module = import_module(KINDS[found["kind"]])
-    made: tuple[str, str] | None = module.headline(found) if hasattr(module, "headline") else None
-    return made
 
 
 # -- files ---------------------------------------------------------------------------------------
 
 
-def store(fingerprint: str) -> Path:
-    """Where the measurements of a model are kept if nobody says where: in the cache directory."""
+def measurements_directory(fingerprint: str) -> Path:
+    """Return the default directory for the measurements of a model, within the cache directory."""
     return models_root().parent / "measured" / fingerprint[:16]
 
 
-def keep(found: Json, out: str | Path | None = None, name: str | None = None) -> list[Path]:
-    """Write a measurement and its pictures; the first of the files is the JSON.
+def save_measurement(
+    measurement: Measurement, out: str | Path | None = None, name: str | None = None
+) -> list[Path]:
+    """Write a measurement as JSON and its figures as SVG; returns the files, the JSON file first.
 
-    A file of the same name that holds another measurement stays: the new one gets a longer name.
+    A file of the same name that holds a different measurement is never overwritten: the new one
+    gets a longer name.
 
     Args:
-        found: the measurement.
-        out: the directory; `store` of its model by default.
-        name: of the file, without the end; its kind by default.
+        measurement: The measurement.
+        out: Directory to write to; by default the model's directory in the cache, where
+            `elmo report` looks.
+        name: File name without its extension; the kind of the measurement by default.
     """
-    place = store(found["signature"]["model"]) if out is None else Path(out).expanduser()
+    if out is None:
+        directory = measurements_directory(measurement["signature"]["model"])
+    else:
+        directory = Path(out).expanduser()
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot make the directory {place}: {error.strerror}") from None
-    stem = name or found["kind"]
-    if out is None or _holds_another(place / f"{stem}.json", found):
-        stem = f"{stem}-{identity(found)[:8]}"
-    written = [place / f"{stem}.json"]
-    for picture in pictures(found):
-        written.append(place / f"{'-'.join(filter(None, (stem, picture.name)))}.svg")
-        write_text(written[-1], picture.svg)
-    write_text(written[0], _text(found))
+        raise InputError(f"cannot create the directory {directory}: {error.strerror}") from None
+    stem = name or measurement["kind"]
+    if out is None or _holds_another(directory / f"{stem}.json", measurement):
+        stem = f"{stem}-{measurement_id(measurement)[:8]}"
+    written = [directory / f"{stem}.json"]
+    for figure in render_figures(measurement):
+        written.append(directory / f"{'-'.join(filter(None, (stem, figure.name)))}.svg")
+        write_text(written[-1], figure.svg)
+    write_text(written[0], _to_json(measurement))
     return written
 
 
-def _text(found: Json) -> str:
-    """JSON with a line for each number or list of them at the top."""
-    lines = (f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in found.items())
+def _to_json(measurement: Measurement) -> str:
+    """Return JSON with one line per top-level key."""
+    lines = (
+        f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
+        for key, value in measurement.items()
+    )
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def read(path: str | Path) -> Json:
-    """A measurement's file."""
-    place = Path(path).expanduser()
+def load_measurement(path: str | Path) -> Measurement:
+    """Read the JSON file of a measurement."""
     try:
-        found: Json = json.loads(place.read_text(encoding="utf-8"))
-        known = (found["format"], found["kind"] in KINDS, found["signature"]["model"])
-        if known[:2] != (FORMAT, True):
+        measurement: Measurement = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
+        known = measurement["format"] == FORMAT and measurement["kind"] in KINDS
+        if not known or "model" not in measurement["signature"]:
             raise KeyError(FORMAT)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise FormatError(
-            f"{path} is no measurement; expected a file that `elmo probe`, `analyze`, `neighbors` "
-            "or `change` wrote"
+            f"{path} is not a measurement; expected a JSON file that `elmo probe`, `elmo analyze`, "
+            "`elmo neighbors` or `elmo change` wrote"
         ) from None
-    if found["version"] > VERSION:
-        raise FormatError(f"{path} was written by a newer elmokit: update this one")
-    return found
+    if measurement["version"] > VERSION:
+        raise FormatError(f"{path} was written by a newer elmokit; update elmokit to read it")
+    return measurement
 
 
-def collect(fingerprint: str, places: Iterable[str | Path]) -> list[Json]:
-    """The measurements of a model in directories, in the order of `KINDS`; each only once.
+def find_measurements(fingerprint: str, directories: Iterable[str | Path]) -> list[Measurement]:
+    """Return the measurements of a model in directories, in the order of `KINDS`, each only once.
 
-    Other files are passed over: a directory may hold anything.
+    Files that are not measurements of this model are ignored, and directories may be missing.
     """
-    found: dict[str, Json] = {}
-    for place in places:
-        for path in sorted(Path(place).expanduser().glob("*.json")):
+    by_id: dict[str, Measurement] = {}
+    for directory in directories:
+        for path in sorted(Path(directory).expanduser().glob("*.json")):
             try:
-                one = read(path)
+                measurement = load_measurement(path)
             except (FormatError, InputError):
                 continue
-            if one["signature"]["model"] == fingerprint:
-                found.setdefault(identity(one), one)
+            if measurement["signature"]["model"] == fingerprint:
+                by_id.setdefault(measurement_id(measurement), measurement)
     order = list(KINDS)
-    return sorted(found.values(), key=lambda one: order.index(one["kind"]))
+    return sorted(by_id.values(), key=lambda measurement: order.index(measurement["kind"]))
 
 
-def identity(found: Json) -> str:
-    """Equal for measurements of the same thing."""
-    told = {k: v for k, v in found["signature"].items() if k not in PASSING}
-    whole = json.dumps([found["kind"], told], sort_keys=True)
-    return hashlib.sha256(whole.encode("utf-8")).hexdigest()
+def measurement_id(measurement: Measurement) -> str:
+    """Return a hash of what was measured: equal for two runs of the same measurement."""
+    signature = {k: v for k, v in measurement["signature"].items() if k not in UNIDENTIFYING}
+    text = json.dumps([measurement["kind"], signature], sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def _holds_another(path: Path, found: Json) -> bool:
+def _holds_another(path: Path, measurement: Measurement) -> bool:
+    """Return whether there is a file that holds something else than this measurement."""
     if not path.exists():
         return False
     try:
-        return identity(read(path)) != identity(found)
+        return measurement_id(load_measurement(path)) != measurement_id(measurement)
     except (FormatError, InputError):
         return True
 
 
-# -- what the probes have in common --------------------------------------------------------------
+# -- shared by the renderers ---------------------------------------------------------------------
 
 
 def layer_name(layer: int | str) -> str:
-    """For people: which layer of a biLM."""
+    """Return the name of a biLM's layer in tables and figures: characters, LSTM 1, all layers."""
     names = {"0": "characters", "all": "all layers"}
     return names.get(str(layer), f"LSTM {layer}")
 
 
 def network_layer_name(network: str, layer: int | str) -> str:
-    """The same; the trained network is what a reader expects."""
+    """Return the name of a layer, with that of its network unless it is the trained one."""
     return layer_name(layer) if network == "trained" else f"{network}: {layer_name(layer)}"
 
 
-def percent(share: float | None) -> str:
-    """Of 1; a dash for what was not measured."""
-    return "–" if share is None else f"{100 * share:.1f}"
+def percent(fraction: float | None) -> str:
+    """Format a fraction of 1 as a percentage without its sign; a dash if it was not measured."""
+    return "–" if fraction is None else f"{100 * fraction:.1f}"
 
 
-def best(values: Sequence[float]) -> int:
-    """Where the largest is."""
+def argmax(values: Sequence[float]) -> int:
+    """Return the index of the largest value, the first one if several are equal."""
     return max(range(len(values)), key=lambda i: values[i])

@@ -1,4 +1,4 @@
-"""Tables, before it is decided where they will be read: a terminal, a page, a document."""
+"""Tables of text cells, independent of where they are shown: a terminal, a page, a document."""
 
 from __future__ import annotations
 
@@ -9,43 +9,47 @@ from html import escape
 
 @dataclass(frozen=True)
 class Table:
-    """Cells that are text already."""
+    """A table whose cells are formatted text."""
 
     title: str
+    """Heading above the table."""
     columns: Sequence[str]
+    """Column headers."""
     rows: Sequence[Sequence[str]]
+    """Cells, row by row."""
     note: str = ""
-    """Below it: what a reader must know to read it rightly."""
+    """Explanation below the table: how to read it."""
     left: Collection[int] = (0,)
-    """Columns of words; the others are numbers, which are aligned at their ends."""
+    """Indices of the columns of text, which are aligned left; numbers are aligned right."""
     bold: Collection[tuple[int, int]] = ()
-    """Cells to be seen first: (row, column)."""
+    """Highlighted cells as (row, column)."""
 
 
-def markdown(table: Table) -> str:
-    """For a document."""
+def table_to_markdown(table: Table) -> str:
+    """Return the table as Markdown, with its title and its note."""
     lines = [
-        _line(table.columns),
-        _line("---" if i in table.left else "--:" for i in range(len(table.columns))),
+        _markdown_row(table.columns),
+        _markdown_row("---" if i in table.left else "--:" for i in range(len(table.columns))),
     ]
     for r, row in enumerate(table.rows):
-        lines.append(_line(f"**{c}**" if (r, i) in table.bold else c for i, c in enumerate(row)))
+        cells = (f"**{cell}**" if (r, i) in table.bold else cell for i, cell in enumerate(row))
+        lines.append(_markdown_row(cells))
     return "\n".join([f"**{table.title}**", "", *lines, *(["", table.note] if table.note else [])])
 
 
-def html(table: Table) -> str:
-    """For a page."""
+def table_to_html(table: Table) -> str:
+    """Return the table as HTML, with its title as the caption and its note below."""
 
-    def cell(name: str, text: str, row: int, column: int) -> str:
-        kinds = [] if column in table.left else ["number"]
+    def render_cell(tag: str, text: str, row: int, column: int) -> str:
+        classes = [] if column in table.left else ["number"]
         if (row, column) in table.bold:
-            kinds.append("best")
-        kind = f' class="{" ".join(kinds)}"' if kinds else ""
-        return f"<{name}{kind}>{escape(text)}</{name}>"
+            classes.append("best")
+        attribute = f' class="{" ".join(classes)}"' if classes else ""
+        return f"<{tag}{attribute}>{escape(text)}</{tag}>"
 
-    head = "".join(cell("th", text, -1, i) for i, text in enumerate(table.columns))
+    head = "".join(render_cell("th", text, -1, i) for i, text in enumerate(table.columns))
     body = "\n".join(
-        f"<tr>{''.join(cell('td', text, r, i) for i, text in enumerate(row))}</tr>"
+        f"<tr>{''.join(render_cell('td', text, r, i) for i, text in enumerate(row))}</tr>"
         for r, row in enumerate(table.rows)
     )
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
@@ -55,6 +59,6 @@ def html(table: Table) -> str:
     )
 
 
-def _line(cells: Iterable[str]) -> str:
-    found = [each.replace("|", "\\|") for each in cells]
-    return f"| {' | '.join(found)} |"
+def _markdown_row(cells: Iterable[str]) -> str:
+    escaped = [cell.replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(escaped)} |"

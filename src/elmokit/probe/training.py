@@ -1,6 +1,6 @@
-"""How a model was trained, as a measurement: perplexity and loss by words read.
+"""The training curve of a model as a measurement: perplexity and loss by words read.
 
-Made of the lines that a run notes (training/metrics.jsonl in its directory).
+It is read from the metrics file that `elmo pretrain` keeps in the directory of a run.
 """
 
 from __future__ import annotations
@@ -10,52 +10,66 @@ from pathlib import Path
 
 from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError
-from elmokit.probe.results import Json, Picture, measurement, signature
+from elmokit.probe.results import Figure, Measurement, ResultRow, make_measurement, make_signature
 from elmokit.probe.tables import Table
-from elmokit.train.curve import picture, thinned
+from elmokit.text.files import read_lines
+from elmokit.train.curve import render_curve, thin_metrics
 
-NOTES = "training/metrics.jsonl"
+METRICS_FILE = "training/metrics.jsonl"
+"""Path of the metrics file within the directory of a run."""
 
 
-def training(elmo: Elmo, run: str | Path) -> Json:
-    """The measurement of the run in a directory."""
-    path = Path(run).expanduser() / NOTES
+def training_measurement(elmo: Elmo, run: str | Path) -> Measurement:
+    """Return the training curve of a model.
+
+    Args:
+        elmo: The model that came out of the run.
+        run: Directory of the training run.
+    """
+    path = Path(run).expanduser() / METRICS_FILE
     if not path.is_file():
-        raise InputError(f"{run} has no {NOTES}; expected the directory of `elmo pretrain`")
-    noted = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        raise InputError(f"{run} has no {METRICS_FILE}; expected the directory of `elmo pretrain`")
+    metrics = []
+    for where, line in read_lines(path):
         try:
-            noted.append({str(name): value for name, value in json.loads(line).items()})
+            metrics.append({str(name): value for name, value in json.loads(line).items()})
         except (ValueError, AttributeError):
-            raise FormatError(f"{path}:{number}: {line[:60]!r}; expected a JSON object") from None
-    return measurement("training", signature(elmo, {"run": path}), noted=thinned(noted))
+            raise FormatError(f"{where}: found {line[:60]!r}; expected a JSON object") from None
+    return make_measurement(
+        "training", make_signature(elmo, {"run": path}), noted=thin_metrics(metrics)
+    )
 
 
-def tables(found: Json) -> list[Table]:
-    """Where it began and where it ended."""
-    measured = [line for line in found["noted"] if "forward" in line]
+def render_tables(measurement: Measurement) -> list[Table]:
+    """Return a table of the first and the last held-out perplexity."""
+    evaluations = _evaluations(measurement)
     rows = (
         [
             [when, f"{line['tokens']:,}", f"{line['forward']:.1f}", f"{line['backward']:.1f}"]
-            for when, line in (("first", measured[0]), ("last", measured[-1]))
+            for when, line in (("first", evaluations[0]), ("last", evaluations[-1]))
         ]
-        if measured
+        if evaluations
         else []
     )
-    columns = ["measurement", "words read", "forward perplexity", "backward perplexity"]
-    return [Table("Held-out perplexity in training", columns, rows)]
+    columns = ["evaluation", "words read", "forward perplexity", "backward perplexity"]
+    return [Table("Held-out perplexity during training", columns, rows)]
 
 
-def pictures(found: Json) -> list[Picture]:
-    """The curve."""
-    return [Picture("", picture(found["noted"], "Training"))]
+def render_figures(measurement: Measurement) -> list[Figure]:
+    """Return the training curve as a figure."""
+    return [Figure("", render_curve(measurement["noted"], "Training"))]
 
 
-def headline(found: Json) -> tuple[str, str] | None:
-    """The number to remember."""
-    measured = [line for line in found["noted"] if "forward" in line]
-    if not measured:
+def headline(measurement: Measurement) -> tuple[str, str] | None:
+    """Return the last held-out perplexity, the mean of both directions."""
+    evaluations = _evaluations(measurement)
+    if not evaluations:
         return None
-    last = measured[-1]
+    last = evaluations[-1]
     mean = (last["forward"] * last["backward"]) ** 0.5
-    return f"{mean:.1f}", f"held-out perplexity after {last['tokens'] / 1e6:.3g} M words"
+    return f"{mean:.1f}", f"held-out perplexity after {last['tokens'] / 1e6:.3g} million words"
+
+
+def _evaluations(measurement: Measurement) -> list[ResultRow]:
+    """Return the lines of the metrics that have held-out perplexities."""
+    return [line for line in measurement["noted"] if "forward" in line]

@@ -1,31 +1,62 @@
-"""What ELMo is for: the six tasks of the paper, each with a model of its own.
+"""The six tasks of the ELMo paper, each with a model of its own: train, evaluate, predict, compare.
 
-    from pathlib import Path
     from elmokit import tasks
 
-    settings = tasks.Settings(task="ner")                       # with the built-in ELMo
-    train, dev = (tasks.read("ner", Path(name)) for name in ("train.conll", "dev.conll"))
-    trained = tasks.fit(settings, train, dev, Path("my-ner"))
-    trained.ask("Ada Lovelace lived in London .")               # what it found, as a dictionary
-    tasks.Trained.load("my-ner").evaluate(tasks.read("ner", Path("test.conll")))
+    settings = tasks.Settings(task="ner")                  # with the built-in ELMo
+    train, dev = (tasks.read("ner", name) for name in ("train.conll", "dev.conll"))
+    trained = tasks.fit(settings, train, dev, "my-ner")
+    trained.predict("Ada Lovelace lived in London .")      # a dictionary with the entities
 
-Every task is a package here with the same names in it (`task.py` lists them).
+    trained = tasks.load("my-ner")
+    trained.evaluate(tasks.read("ner", "test.conll"))      # a dictionary of scores
+
+Each task is a package here that defines one `Task` (see `task.py`), which `get_task` returns.
+Names are imported at first use; all but `TASKS`, `get_task` and `Settings` need PyTorch.
 """
 
 from __future__ import annotations
 
-from elmokit.errors import MissingExtra
+from typing import TYPE_CHECKING
 
-try:
-    import torch as _torch  # noqa: F401  only whether it is there
-except ImportError as error:
-    raise MissingExtra(
-        f"elmokit.tasks needs torch, which cannot be imported ({error}): "
-        "pip install 'elmokit[train]'"
-    ) from None
+from elmokit._exports import lazy_exports
 
-from elmokit.tasks.fitting import fit
-from elmokit.tasks.settings import TASKS, Settings, read, sister_named
-from elmokit.tasks.trained import Trained
+if TYPE_CHECKING:
+    from elmokit.tasks.comparison import Comparison, compare
+    from elmokit.tasks.fitting import fit
+    from elmokit.tasks.settings import Settings
+    from elmokit.tasks.task import TASKS, Examples, Task, get_task, read
+    from elmokit.tasks.trained import Trained, load
+    from elmokit.tasks.trials import TaskFiles
 
-__all__ = ["TASKS", "Settings", "Trained", "fit", "read", "sister_named"]
+__all__ = [
+    "TASKS",
+    "Comparison",
+    "Examples",
+    "Settings",
+    "Task",
+    "TaskFiles",
+    "Trained",
+    "compare",
+    "fit",
+    "get_task",
+    "load",
+    "read",
+]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "TASKS": "elmokit.tasks.task",
+        "Comparison": "elmokit.tasks.comparison",
+        "Examples": "elmokit.tasks.task",
+        "Settings": "elmokit.tasks.settings",
+        "Task": "elmokit.tasks.task",
+        "TaskFiles": "elmokit.tasks.trials",
+        "Trained": "elmokit.tasks.trained",
+        "compare": "elmokit.tasks.comparison",
+        "fit": "elmokit.tasks.fitting",
+        "get_task": "elmokit.tasks.task",
+        "load": "elmokit.tasks.trained",
+        "read": "elmokit.tasks.task",
+    },
+)

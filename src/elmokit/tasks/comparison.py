@@ -1,4 +1,4 @@
-"""What ELMo brings: a task's model without and with it, over the same seeds and data."""
+"""What ELMo contributes: a task's model without and with it, with the same seeds and data."""
 
 from __future__ import annotations
 
@@ -11,87 +11,91 @@ from typing import Any
 import elmokit
 from elmokit.errors import InputError
 from elmokit.tasks.settings import Settings
-from elmokit.tasks.systems import BASELINE, WITH_ELMO, trial_of, without_elmo
-from elmokit.tasks.trials import Files, Hear, Outcome, run_trials
+from elmokit.tasks.systems import BASELINE, WITH_ELMO, make_trial, without_elmo
+from elmokit.tasks.trials import Outcome, TaskFiles, TrialCallback, ignore_update, run_trials
 
 
 @dataclass(frozen=True)
-class Row:
-    """One system of a comparison."""
+class SystemScores:
+    """The scores of one system of a comparison."""
 
     system: str
+    """`"baseline"` or `"elmo"`."""
     share: float
-    """Of the training set."""
+    """Fraction of the training set that was used."""
     scores: list[float]
-    """The main score of each seed."""
+    """Main score of each seed."""
     seconds: float
-    """Of training, on average."""
+    """Mean training time."""
 
     @property
     def mean(self) -> float:
-        """Over the seeds."""
+        """Mean score over the seeds."""
         return mean(self.scores)
 
     @property
     def spread(self) -> float:
-        """The standard deviation; 0 for a single seed."""
+        """Standard deviation over the seeds; 0 for a single seed."""
         return stdev(self.scores) if len(self.scores) > 1 else 0.0
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Baseline and ELMo, for each share of the training set."""
+    """The baseline and the model with ELMo, for each share of the training set."""
 
     settings: Settings
+    """Settings of the runs with ELMo."""
     data: dict[str, str]
-    """Checksums of the files."""
+    """Checksums of the data files."""
     biLM: str
-    """Fingerprint of the model behind ELMo."""
+    """Fingerprint of the biLM."""
     tested: bool
     """Whether the scores are those of a test set, not of the development set."""
     outcomes: list[tuple[float, Outcome]]
-    """Each with its share."""
+    """Outcome of each run, with its share of the training set."""
 
     @property
     def score(self) -> str:
-        """The name of the score that counts."""
-        return self.settings.sister.SCORE
+        """Name of the main score."""
+        return self.settings.definition.main_score
 
-    def row(self, system: str, share: float) -> Row:
-        """A line of the table."""
-        found = [
+    def system_scores(self, system: str, share: float) -> SystemScores:
+        """Return the scores of a system with a share of the training set."""
+        outcomes = [
             outcome
             for part, outcome in self.outcomes
             if (part, outcome.system.partition("-")[0]) == (share, system)
         ]
-        scores = [outcome.main(self.score) for outcome in found]
-        return Row(system, share, scores, mean(outcome.seconds for outcome in found))
+        scores = [outcome.main(self.score) for outcome in outcomes]
+        return SystemScores(system, share, scores, mean(outcome.seconds for outcome in outcomes))
 
     def shares(self) -> list[float]:
-        """The parts of the training set, as asked for."""
+        """Return the shares of the training set that were compared."""
         return list(dict.fromkeys(share for share, _ in self.outcomes))
 
-    def reduction(self, share: float) -> float:
-        """The part of the baseline's error that ELMo takes away, in percent."""
-        baseline, elmo = (self.row(system, share).mean for system in (BASELINE, WITH_ELMO))
+    def error_reduction(self, share: float) -> float:
+        """Return the part of the baseline's error that ELMo removes, in percent."""
+        baseline, elmo = (self.system_scores(name, share).mean for name in (BASELINE, WITH_ELMO))
         return 100 * (elmo - baseline) / max(100 - baseline, 1e-9)
 
     def wins(self, share: float) -> int:
-        """How many seeds ELMo is better for."""
+        """Return the number of seeds with which ELMo is better."""
         pairs = zip(
-            self.row(BASELINE, share).scores, self.row(WITH_ELMO, share).scores, strict=True
+            self.system_scores(BASELINE, share).scores,
+            self.system_scores(WITH_ELMO, share).scores,
+            strict=True,
         )
         return sum(elmo > baseline for baseline, elmo in pairs)
 
     def weights(self) -> dict[str, dict[str, Any]]:
-        """For each place, the layers' shares and γ: means over the seeds of the largest share."""
+        """Return the mean layer weights and γ of each place, for the largest share."""
         largest = max(self.shares())
         return mean_weights(
             [outcome.weights for share, outcome in self.outcomes if share == largest]
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, with all that the numbers depend on."""
+        """Return the comparison as a JSON object, with everything that the numbers depend on."""
         return {
             "elmokit": elmokit.__version__,
             "settings": self.settings.to_dict(),
@@ -105,9 +109,9 @@ class Comparison:
                     **{
                         system: {**asdict(row), "mean": row.mean, "spread": row.spread}
                         for system in (BASELINE, WITH_ELMO)
-                        for row in (self.row(system, share),)
+                        for row in (self.system_scores(system, share),)
                     },
-                    "relative_error_reduction": self.reduction(share),
+                    "relative_error_reduction": self.error_reduction(share),
                 }
                 for share in self.shares()
             ],
@@ -116,54 +120,59 @@ class Comparison:
         }
 
 
-def mean_weights(learned: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Over models: for each place, the layers' shares and γ. Those without any are passed over."""
-    there = [weights for weights in learned if weights]
+def mean_weights(weights: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the mean layer weights and γ of each place over several models.
+
+    Models without layer weights do not count.
+    """
+    learned = [each for each in weights if each]
     return {
         place: {
             "shares": [
-                mean(each) for each in zip(*(w[place]["shares"] for w in there), strict=True)
+                mean(each) for each in zip(*(w[place]["shares"] for w in learned), strict=True)
             ],
-            "gamma": mean(w[place]["gamma"] for w in there),
+            "gamma": mean(w[place]["gamma"] for w in learned),
         }
-        for place in (there[0] if there else {})
+        for place in (learned[0] if learned else {})
     }
 
 
 def compare(
     settings: Settings,
-    files: Files,
+    files: TaskFiles,
     out: str | Path,
     *,
     seeds: Sequence[int] = (0, 1, 2),
     shares: Sequence[float] = (1.0,),
     jobs: int | None = None,
-    hear: Hear = lambda moment: None,
+    callback: TrialCallback = ignore_update,
 ) -> Comparison:
-    """Train and score both systems with each seed, for each share of the training set.
+    """Train and score a task's model without and with ELMo, and return the comparison.
+
+    The command `elmo task compare` does this.
 
     Args:
-        settings: of the runs with ELMo; the baseline has the same but for that.
-        files: training, development and test data.
-        out: where the runs are kept; called again, what is done is not done again.
-        seeds: of the runs.
-        shares: parts of the training set to compare on.
-        jobs: how many runs at a time.
-        hear: who looks on.
+        settings: Settings of the runs with ELMo; the baseline has the same, without ELMo.
+        files: Training, development and test data.
+        out: Directory for the runs; runs that are in it already are not done again.
+        seeds: Random seeds; each system is trained once with each of them.
+        shares: Fractions of the training set to compare on.
+        jobs: Number of runs at a time; one per core by default.
+        callback: Called with each report about a run, from another thread.
     """
     from elmokit.elmo import Elmo
 
     if settings.baseline:
         raise InputError(
-            "a comparison needs an ELMo; name a model, or nothing for the built-in one"
+            "a comparison needs an ELMo model; name one, or leave it out for the built-in model"
         )
     biLM = Elmo.load(settings.elmo).bilm.fingerprint
     trials = [
-        (share, trial_of(system.replace(seed=seed, share=share)))
+        (share, make_trial(system.replace(seed=seed, share=share)))
         for share in shares
         for seed in seeds
         for system in (without_elmo(settings), settings)
     ]
-    outcomes = run_trials([trial for _, trial in trials], files, out, jobs=jobs, hear=hear)
-    placed = [(share, outcome) for (share, _), outcome in zip(trials, outcomes, strict=True)]
-    return Comparison(settings, files.fingerprints(), biLM, files.test is not None, placed)
+    outcomes = run_trials([trial for _, trial in trials], files, out, jobs=jobs, callback=callback)
+    by_share = [(share, outcome) for (share, _), outcome in zip(trials, outcomes, strict=True)]
+    return Comparison(settings, files.fingerprints(), biLM, files.test is not None, by_share)

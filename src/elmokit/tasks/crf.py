@@ -1,7 +1,7 @@
-"""A linear chain over tags: the probability of a whole sequence, and the best one.
+"""A linear-chain CRF over tags: the probability of a whole sequence, and the best sequence.
 
-Which tags may follow each other is given once; forbidden steps have no share in the probability
-and are never decoded. Everything is done for all sentences of a batch at a time, a step a word.
+Which tags may follow each other is fixed; forbidden transitions have probability zero and are never
+decoded. All sentences of a batch are computed at once, one step per word.
 
 Knows nothing about what the tags mean.
 Shape letters: B sentences, T words, K tags.
@@ -20,14 +20,16 @@ _TINY = 1e-300
 def viterbi(
     scores_BTK: Tensor, lengths_B: Tensor, steps_KK: Tensor, first_K: Tensor, last_K: Tensor
 ) -> list[list[int]]:
-    """The tags with the highest sum of scores, for each sentence; of equals, the lowest number.
+    """Return the tags with the highest sum of scores for each sentence.
+
+    Of equal scores the lowest tag wins.
 
     Args:
-        scores_BTK: of a tag at a word.
-        lengths_B: words in each sentence, at least 1; on the CPU.
-        steps_KK: score of tag k (second) after tag j (first); -inf forbids.
-        first_K: score of a tag at the first word.
-        last_K: score of a tag at the last word.
+        scores_BTK: Score of each tag at each word.
+        lengths_B: Number of words of each sentence, at least 1; on the CPU.
+        steps_KK: Score of tag k (second axis) after tag j (first axis); -inf forbids it.
+        first_K: Score of each tag at the first word.
+        last_K: Score of each tag at the last word.
     """
     T = scores_BTK.shape[1]
     best_BK = scores_BTK[:, 0] + first_K
@@ -50,19 +52,19 @@ def viterbi(
 
 
 class CRF(torch.nn.Module):
-    """P(y | scores) ∝ exp(Σ_t score_t[y_t] + step[y_t−1, y_t]), over the sequences allowed."""
+    """P(y | scores) ∝ exp(Σ_t score_t[y_t] + step[y_t−1, y_t]), over the allowed sequences."""
 
     allowed_KK: Tensor
     first_K: Tensor
     last_K: Tensor
 
     def __init__(self, allowed_KK: Tensor, first_K: Tensor, last_K: Tensor) -> None:
-        """Make a chain.
+        """Create the chain.
 
         Args:
-            allowed_KK: true where tag k (second) may follow tag j (first).
-            first_K: true where a tag may begin a sentence.
-            last_K: true where a tag may end a sentence.
+            allowed_KK: True where tag k (second axis) may follow tag j (first axis).
+            first_K: True where a tag may begin a sentence.
+            last_K: True where a tag may end a sentence.
         """
         super().__init__()
         tags = len(first_K)
@@ -74,7 +76,7 @@ class CRF(torch.nn.Module):
         self.end_K = torch.nn.Parameter(torch.zeros(tags))
 
     def _scores(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The scores of steps, beginnings and ends, -inf where forbidden."""
+        """Return the scores of transitions, beginnings and ends, -inf where forbidden."""
         return (
             self.step_KK.masked_fill(~self.allowed_KK, -math.inf),
             self.begin_K.masked_fill(~self.first_K, -math.inf),
@@ -82,23 +84,23 @@ class CRF(torch.nn.Module):
         )
 
     def loss(self, scores_BTK: Tensor, tags_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        """−log P(tags), for each sentence (B,); the tags of a sentence must be an allowed sequence.
+        """Return −log P(tags) of each sentence, (B,).
 
         Args:
-            scores_BTK: of a tag at a word.
-            tags_BT: the right ones; any tag at padding.
-            lengths_B: words in each sentence, at least 1; on the CPU.
+            scores_BTK: Score of each tag at each word.
+            tags_BT: Gold tags, which must be an allowed sequence; any tag at padding.
+            lengths_B: Number of words of each sentence, at least 1; on the CPU.
         """
         lengths_B = lengths_B.to(scores_BTK.device)
-        # Double precision, because the forward probabilities are kept as they are, not as
-        # logarithms: that makes a step one small product of matrices.
+        # Double precision, because the forward probabilities are not stored as logarithms: that
+        # makes a step one small matrix product.
         scores_BTK = scores_BTK.double()
         return (
             self._log_all(scores_BTK, lengths_B) - self._score(scores_BTK, tags_BT, lengths_B)
         ).float()
 
     def _score(self, scores_BTK: Tensor, tags_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        """The score of given tags."""
+        """Return the score of these tags."""
         T = scores_BTK.shape[1]
         mask_BT = torch.arange(T, device=lengths_B.device) < lengths_B[:, None]
         words_BT = scores_BTK.gather(2, tags_BT[:, :, None])[:, :, 0]
@@ -112,9 +114,9 @@ class CRF(torch.nn.Module):
         )
 
     def _log_all(self, scores_BTK: Tensor, lengths_B: Tensor) -> Tensor:
-        """log Σ exp(score) over all allowed sequences: the forward algorithm, scaled at each step.
+        """Return log Σ exp(score) over all allowed sequences: the scaled forward algorithm.
 
-        Padding is run through and what comes of it is not looked at.
+        Padding is computed as well, and its results are ignored.
         """
         step_KK, begin_K, end_K = (score.double().exp() for score in self._scores())
         top_BT = scores_BTK.detach().amax(-1)
@@ -136,5 +138,5 @@ class CRF(torch.nn.Module):
         return end_B + log_BT.cumsum(1)[row_B, final_B]
 
     def decode(self, scores_BTK: Tensor, lengths_B: Tensor) -> list[list[int]]:
-        """The likeliest tags of each sentence."""
+        """Return the likeliest tags of each sentence."""
         return viterbi(scores_BTK, lengths_B, *self._scores())

@@ -1,7 +1,7 @@
-"""The loop that teaches every task model: learn, look at the development set, keep the best.
+"""The loop that trains every task model: train an epoch, score the development set, keep the best.
 
-Everything random comes from the seed, and all that a step depends on is in a checkpoint: a run that
-dies and is resumed ends in the same model. Knows no task.
+Everything random comes from the seed, and everything that a step depends on is in a checkpoint: a
+run that is interrupted and resumed ends in the same model. Knows no task.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import math
 import shutil
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,72 +23,67 @@ from torch import Tensor
 import elmokit
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError, TrainingError
-from elmokit.tasks.layers import Layers
-from elmokit.tasks.settings import NONE, Settings
+from elmokit.nn.threads import torch_threads
+from elmokit.progress import ProgressCallback, ignore_progress
+from elmokit.tasks.layer_store import LayerStore
+from elmokit.tasks.settings import NONE, Settings, with_current_keys
 from elmokit.tasks.static import StaticVectors
-from elmokit.tasks.task import Examples, Schooling
-from elmokit.tasks.trained import TASK, Trained, prepare
-from elmokit.tasks.word_embedding import frequent
+from elmokit.tasks.task import Examples, TrainingConfig
+from elmokit.tasks.trained import TASK_FILE, Trained
+from elmokit.tasks.word_embedding import frequent_words
 from elmokit.train import checkpoint
-from elmokit.train.interrupt import between_steps
+from elmokit.train.interrupt import defer_interrupts
+from elmokit.train.schedule import learning_rate
 
 TRAINING, PLAN, LOG = "training", "plan.json", "epochs.jsonl"
+"""Subdirectory of a run's files; in it, what the run is, and one line per epoch."""
 COMPARED = ("settings", "preset", "biLM", "data")
-"""What a run that is resumed must have in common with the plan it began with."""
-POOL = 50
-"""Batches' worth of examples that are sorted by length together."""
-TUNED_PART = 0.1
-"""A biLM that learns with the task has so much of its rate: it knows a lot that it could forget."""
+"""Keys of the plan that must be the same when a run is resumed."""
+POOL_BATCHES = 50
+"""Number of batches whose examples are sorted by length together."""
+FINETUNING_SCALE = 0.1
+"""Factor of the learning rate for a biLM that is fine-tuned, so that it does not forget."""
 
 
 @dataclass
-class Progress:
-    """How far a run is; what a checkpoint has to remember besides arrays."""
+class FitProgress:
+    """How far a run is: the part of a checkpoint that is not tensors."""
 
     step: int = 0
+    """Optimizer steps done."""
     epoch: int = 0
-    """How many are done."""
+    """Epochs done."""
     batch: int = 0
-    """How many of the epoch's batches are done."""
+    """Batches of the current epoch done."""
     loss: float = 0.0
-    """The sum over them."""
+    """Sum of the losses of these batches."""
     seconds: float = 0.0
+    """Training time so far."""
     best: dict[str, float] = field(default_factory=dict)
-    """The scores of the best epoch so far."""
+    """Scores of the best epoch so far."""
     best_epoch: int = 0
+    """Number of the best epoch so far, from 1."""
     epochs: list[dict[str, Any]] = field(default_factory=list)
-    """What was noted at the end of each."""
+    """The record of each epoch, as `on_epoch` received it."""
 
     @property
-    def stale(self) -> int:
-        """Epochs that brought nothing."""
+    def epochs_since_best(self) -> int:
+        """Epochs since the best one."""
         return self.epoch - self.best_epoch
 
 
-class Watch(Protocol):
-    """Who looks on."""
-
-    def layers(self, done: int, of: int) -> None:
-        """So many words have their layers."""
-
-    def step(self, progress: Progress, batches: int) -> None:
-        """A batch was learned from; the epoch has so many."""
-
-    def epoch(self, noted: Mapping[str, Any]) -> None:
-        """An epoch has ended."""
+StepCallback = Callable[[FitProgress, int], None]
+"""Called after each step with the progress and the number of batches per epoch."""
+EpochCallback = Callable[[Mapping[str, Any]], None]
+"""Called after each epoch with its record: epoch, loss, rate, seconds, best, scores, weights."""
 
 
-class Unseen:
-    """Nobody looks on."""
+def _ignore_step(progress: FitProgress, batches: int) -> None:
+    pass
 
-    def layers(self, done: int, of: int) -> None:
-        """Nothing."""
 
-    def step(self, progress: Progress, batches: int) -> None:
-        """Nothing."""
-
-    def epoch(self, noted: Mapping[str, Any]) -> None:
-        """Nothing."""
+def _ignore_epoch(record: Mapping[str, Any]) -> None:
+    pass
 
 
 def fit(
@@ -101,113 +96,206 @@ def fit(
     static: StaticVectors | None = None,
     resume: bool = False,
     checkpoint_minutes: float = 2.0,
-    watch: Watch | None = None,
+    threads: int = 1,
+    on_layers: ProgressCallback = ignore_progress,
+    on_step: StepCallback = _ignore_step,
+    on_epoch: EpochCallback = _ignore_epoch,
 ) -> Trained:
-    """Train a task model and save it in `out`.
+    """Train a task model, save it in a directory and return it.
+
+    The command `elmo task train` does this. Ctrl-C stops between two steps, after a checkpoint was
+    written; call again with `resume` to continue.
 
     Args:
-        settings: what is asked for.
-        train: what it learns from; `settings.share` of it.
-        dev: what says which epoch was the best, and when to stop.
-        out: the directory; training/ in it has checkpoints, and epochs.jsonl for good.
-        elmo: the biLM of the settings, if it is loaded already.
-        static: the vectors of the settings, if they are loaded already.
-        resume: go on with the run that stopped in `out`.
-        checkpoint_minutes: between two checkpoints.
-        watch: who looks on.
+        settings: The task and how its model is trained.
+        train: Training examples, as `read` returns them.
+        dev: Development examples, which decide which epoch is the best and when to stop.
+        out: Directory for the model. Its subdirectory training/ has the checkpoints during the run,
+            and keeps epochs.jsonl.
+        elmo: The ELMo model of the settings, if it is already loaded.
+        static: The static word vectors of the settings, if they are already loaded.
+        resume: Continue the interrupted run in `out`.
+        checkpoint_minutes: Minutes between two checkpoints.
+        threads: Threads for the task model; the layers of ELMo are computed on all cores.
+        on_layers: Called with the number of words whose ELMo layers are computed, and their total.
+        on_step: Called after each optimizer step.
+        on_epoch: Called after each epoch.
     """
-    place, look = Path(out).expanduser(), watch or Unseen()
-    schooling = settings.chosen.schooling
-    train = prepare(settings, part(train, settings), training=True)
-    dev = prepare(settings, dev, training=False)
-    elmo = None if settings.baseline else elmo or Elmo.load(settings.elmo)
-    _begin(place, settings, elmo, (train, dev), resume)
-    torch.manual_seed(settings.seed)
-    x = static or _x(settings, train)
-    trained = Trained.assemble(settings, settings.sister.facts(train.items), x, elmo)
-    model, source = trained.model, trained.model.words.elmo
-    if isinstance(source, Layers):
-        texts = (text for items in (train.items, dev.items) for e in items for text in e.texts)
-        source.keep(texts, look.layers)
-    optimizer = _optimizer(schooling, model)
-    learning = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    progress = Progress()
-    best = {name: a.clone() for name, a in trained.state().items()}
-    if resume and (newest := checkpoint.newest(place / TRAINING)) is not None:
-        progress, best = _load(newest, model, optimizer)
-    lengths = [sum(map(len, example.texts)) for example in train.items]
-    before, saved_at = time.monotonic(), time.monotonic()
+    directory = Path(out).expanduser()
+    with torch_threads(threads):
+        run = _Fitting(settings, train, dev, directory, elmo, static, resume, on_layers)
+        with defer_interrupts() as stop:
+            while not run.finished:
+                batches = run.epoch_batches()
+                run.model.train()
+                for indices in batches[run.progress.batch :]:
+                    run.step(indices, len(batches))
+                    on_step(run.progress, len(batches))
+                    if stop.is_set() or run.seconds_since_checkpoint > 60 * checkpoint_minutes:
+                        run.save_checkpoint()
+                        if stop.is_set():
+                            raise KeyboardInterrupt
+                on_epoch(run.end_epoch(len(batches)))
+        return run.finish()
 
-    def save() -> None:
-        checkpoint.save(
-            place / TRAINING, progress.step, _arrays(model, optimizer, best), asdict(progress)
+
+class _Fitting:
+    """One training run: the model, the optimizer, the data, and how far it is."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        train: Examples[Any],
+        dev: Examples[Any],
+        directory: Path,
+        elmo: Elmo | None,
+        static: StaticVectors | None,
+        resume: bool,
+        on_layers: ProgressCallback,
+    ) -> None:
+        preset, task = settings.effective_preset, settings.definition
+        self.settings, self.config, self.task = settings, preset.training, task
+        self.directory = directory
+        self.train = task.prepare(take_share(train, settings), preset.sizes, True)
+        self.dev = task.prepare(dev, preset.sizes, False)
+        elmo = None if settings.baseline else elmo or Elmo.load(settings.elmo)
+        _begin(directory, settings, elmo, (self.train, self.dev), resume)
+        torch.manual_seed(settings.seed)
+        x = static or _load_vectors(settings, self.train)
+        self.trained = Trained.assemble(settings, task.label_set(self.train.items), x, elmo)
+        self.model = self.trained.model
+        self._store_layers(on_layers)
+        self.optimizer = _make_optimizer(self.config, self.model)
+        self.progress = FitProgress()
+        self.best_state = self._copy_state()
+        if resume and (path := checkpoint.find_newest(directory / TRAINING)) is not None:
+            self.progress, self.best_state = _load_checkpoint(path, self.model, self.optimizer)
+        self._parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        self._lengths = [sum(map(len, example.texts)) for example in self.train.items]
+        self._clock = self._saved_at = time.monotonic()
+
+    def _store_layers(self, on_layers: ProgressCallback) -> None:
+        """Compute the layers of all texts beforehand, if the biLM is frozen."""
+        source = self.model.words.elmo
+        if isinstance(source, LayerStore):
+            examples = (*self.train.items, *self.dev.items)
+            source.add((text for example in examples for text in example.texts), on_layers)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are done, or too many of them brought nothing."""
+        return (
+            self.progress.epoch >= self.config.epochs
+            or self.progress.epochs_since_best >= self.config.patience
         )
 
-    with between_steps() as stopped:
-        while progress.epoch < schooling.epochs and progress.stale < schooling.patience:
-            batches = batches_of(lengths, schooling, settings.seed, progress.epoch)
-            model.train()
-            for numbers in batches[progress.batch :]:
-                loss = model.loss([train.items[i] for i in numbers])
-                _check_finite(loss, place)
-                optimizer.zero_grad(set_to_none=True)
-                (loss + model.words.penalty(settings.l2)).backward()
-                torch.nn.utils.clip_grad_norm_(learning, schooling.clip)
-                done = (progress.epoch + progress.batch / len(batches)) / schooling.epochs
-                for group in optimizer.param_groups:
-                    group["lr"] = schooling.rate * (1 - done) * group["part"]
-                optimizer.step()
-                progress.step += 1
-                progress.batch += 1
-                progress.loss += loss.item()
-                progress.seconds, before = progress.seconds + _since(before), time.monotonic()
-                look.step(progress, len(batches))
-                if stopped.is_set() or _since(saved_at) > 60 * checkpoint_minutes:
-                    save()
-                    saved_at = time.monotonic()
-                    if stopped.is_set():
-                        raise KeyboardInterrupt
-            scores = settings.sister.score(dev.items, trained.predict(dev.items))
-            main = settings.sister.SCORE
-            progress.epoch += 1
-            # While nothing is right there is nothing to be patient about.
-            if not progress.best or scores[main] > progress.best[main] or not scores[main]:
-                progress.best, progress.best_epoch = scores, progress.epoch
-                best = {name: a.clone() for name, a in trained.state().items()}
-            progress.seconds, before = progress.seconds + _since(before), time.monotonic()
-            noted = {
-                "epoch": progress.epoch,
-                "loss": progress.loss / len(batches),
-                "rate": optimizer.param_groups[0]["lr"],
-                "seconds": round(progress.seconds, 2),
-                "best": progress.best_epoch == progress.epoch,
-                "scores": scores,
-                "weights": model.words.weights(),
-            }
-            progress.epochs.append(noted)
-            progress.batch, progress.loss = 0, 0.0
-            look.epoch(noted)
-    model.load_state_dict(best)
-    model.eval()
-    trained.scores = progress.best
-    trained.about = {
-        "best_epoch": progress.best_epoch,
-        "epochs": progress.epoch,
-        "seconds": round(progress.seconds, 1),
-        "train": {"examples": len(train), "skipped": dict(train.skipped)},
-        "dev": {"examples": len(dev), "skipped": dict(dev.skipped)},
-        "unseen_labels": dict(unseen_labels(settings, train, dev)),
-    }
-    lines = "".join(json.dumps(noted) + "\n" for noted in progress.epochs)
-    (place / TRAINING / LOG).write_text(lines, encoding="utf-8")
-    trained.save(place)
-    for left in (place / TRAINING).glob("step-*"):
-        shutil.rmtree(left, ignore_errors=True)
-    return trained
+    @property
+    def seconds_since_checkpoint(self) -> float:
+        """Seconds since the last checkpoint, or since the run began."""
+        return time.monotonic() - self._saved_at
+
+    def epoch_batches(self) -> list[list[int]]:
+        """Return the batches of the current epoch."""
+        return epoch_batches(self._lengths, self.config, self.settings.seed, self.progress.epoch)
+
+    def step(self, indices: Sequence[int], batches: int) -> None:
+        """Train on the examples of one batch."""
+        progress = self.progress
+        loss = self.model.loss([self.train.items[i] for i in indices])
+        self._check_finite(loss)
+        self.optimizer.zero_grad(set_to_none=True)
+        (loss + self.model.words.penalty(self.settings.l2)).backward()
+        torch.nn.utils.clip_grad_norm_(self._parameters, self.config.clip)
+        fraction = (progress.epoch + progress.batch / batches) / self.config.epochs
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(self.config.rate, fraction) * group["scale"]
+        self.optimizer.step()
+        progress.step += 1
+        progress.batch += 1
+        progress.loss += loss.item()
+        self._count_time()
+
+    def end_epoch(self, batches: int) -> dict[str, Any]:
+        """Score the development set, keep the best parameters, and return the epoch's record."""
+        progress = self.progress
+        predictions = self.trained.predict_examples(self.dev.items)
+        scores = self.task.score(self.dev.items, predictions)
+        progress.epoch += 1
+        if self._is_best(scores):
+            progress.best, progress.best_epoch = scores, progress.epoch
+            self.best_state = self._copy_state()
+        self._count_time()
+        record = {
+            "epoch": progress.epoch,
+            "loss": progress.loss / batches,
+            "rate": self.optimizer.param_groups[0]["lr"],
+            "seconds": round(progress.seconds, 2),
+            "best": progress.best_epoch == progress.epoch,
+            "scores": scores,
+            "weights": self.model.words.layer_weights(),
+        }
+        progress.epochs.append(record)
+        progress.batch, progress.loss = 0, 0.0
+        return record
+
+    def _is_best(self, scores: Mapping[str, float]) -> bool:
+        """Return whether no earlier epoch is as good.
+
+        Until an epoch scores above 0 each one counts as the best, so that patience cannot run out.
+        """
+        main = self.task.main_score
+        best = self.progress.best.get(main, 0.0)
+        return scores[main] > best or not best
+
+    def finish(self) -> Trained:
+        """Save and return the model of the best epoch, and remove the checkpoints."""
+        progress, trained = self.progress, self.trained
+        self.model.load_state_dict(self.best_state)
+        self.model.eval()
+        trained.scores = progress.best
+        trained.metadata = {
+            "best_epoch": progress.best_epoch,
+            "epochs": progress.epoch,
+            "seconds": round(progress.seconds, 1),
+            "train": {"examples": len(self.train), "skipped": dict(self.train.skipped)},
+            "dev": {"examples": len(self.dev), "skipped": dict(self.dev.skipped)},
+            "unseen_labels": dict(unseen_labels(self.settings, self.train, self.dev)),
+        }
+        lines = "".join(json.dumps(record) + "\n" for record in progress.epochs)
+        (self.directory / TRAINING / LOG).write_text(lines, encoding="utf-8")
+        trained.save(self.directory)
+        for path in (self.directory / TRAINING).glob("step-*"):
+            shutil.rmtree(path, ignore_errors=True)
+        return trained
+
+    def save_checkpoint(self) -> None:
+        """Write everything that the rest of the run depends on."""
+        tensors = _checkpoint_tensors(self.model, self.optimizer, self.best_state)
+        directory = self.directory / TRAINING
+        checkpoint.save(directory, self.progress.step, tensors, asdict(self.progress))
+        self._saved_at = time.monotonic()
+
+    def _copy_state(self) -> dict[str, Tensor]:
+        return {name: tensor.clone() for name, tensor in self.trained.state_dict().items()}
+
+    def _count_time(self) -> None:
+        now = time.monotonic()
+        self.progress.seconds += now - self._clock
+        self._clock = now
+
+    def _check_finite(self, loss: Tensor) -> None:
+        if not torch.isfinite(loss):
+            raise TrainingError(
+                f"the loss is {loss.item()}: the learning rate is too high, or the data is broken. "
+                f"Start again with a lower --rate, and in another directory than {self.directory}"
+            )
 
 
-def part(train: Examples[Any], settings: Settings) -> Examples[Any]:
-    """The share of a training set that the settings ask for: the same for equal seeds."""
+def take_share(train: Examples[Any], settings: Settings) -> Examples[Any]:
+    """Return a random part of the training set, of the size that the settings ask for.
+
+    Equal seeds give equal parts.
+    """
     count = max(1, round(settings.share * len(train)))
     if count == len(train):
         return train
@@ -216,155 +304,157 @@ def part(train: Examples[Any], settings: Settings) -> Examples[Any]:
     return Examples([train.items[i] for i in chosen.tolist()], train.skipped)
 
 
-def batches_of(
-    lengths: Sequence[int], schooling: Schooling, seed: int, epoch: int
+def epoch_batches(
+    lengths: Sequence[int], config: TrainingConfig, seed: int, epoch: int
 ) -> list[list[int]]:
-    """An epoch's batches of examples of similar lengths, in an order that seed and epoch tell.
+    """Return the batches of an epoch: indices of examples of similar lengths, in random order.
 
-    An epoch reads everything once; a small training set so often that there are enough steps.
+    An epoch reads every example once; or several times, if there would be too few steps otherwise.
+
+    Args:
+        lengths: Number of words of each example.
+        config: Batch size and minimum number of steps per epoch.
+        seed: Random seed of the run.
+        epoch: Number of the epoch, from 0; each one has its own order.
     """
-    size = schooling.batch
+    size = config.batch
     generator = torch.Generator().manual_seed(1_000_003 * seed + epoch)
-    passes = math.ceil(schooling.steps / math.ceil(len(lengths) / size))
+    passes = math.ceil(config.steps / math.ceil(len(lengths) / size))
     ordered = []
     for _ in range(passes):
         order = torch.randperm(len(lengths), generator=generator).tolist()
         batches = []
-        for start in range(0, len(order), POOL * size):
-            pool = sorted(order[start : start + POOL * size], key=lambda i: lengths[i])
+        for start in range(0, len(order), POOL_BATCHES * size):
+            pool = sorted(order[start : start + POOL_BATCHES * size], key=lambda i: lengths[i])
             batches += [pool[i : i + size] for i in range(0, len(pool), size)]
         shuffled = torch.randperm(len(batches), generator=generator).tolist()
         ordered += [batches[k] for k in shuffled]
     return ordered
 
 
-def unseen_labels(settings: Settings, train: Examples[Any], other: Examples[Any]) -> Counter[str]:
-    """Labels in `other` that the training set never shows, so that no answer can be right."""
-    known = {label for example in train.items for label in settings.sister.labels(example)}
+def unseen_labels(settings: Settings, train: Examples[Any], dev: Examples[Any]) -> Counter[str]:
+    """Count the labels of the development set that training never shows: none can be predicted."""
+    labels = settings.definition.labels
+    known = {label for example in train.items for label in labels(example)}
     return Counter(
-        label
-        for example in other.items
-        for label in settings.sister.labels(example)
-        if label not in known
+        label for example in dev.items for label in labels(example) if label not in known
     )
 
 
+def read_plan(directory: Path) -> dict[str, Any]:
+    """Return the plan of the run in a directory: its settings, and checksums of biLM and data."""
+    try:
+        plan: dict[str, Any] = json.loads((directory / TRAINING / PLAN).read_text(encoding="utf-8"))
+        return {**with_current_keys(plan), "settings": dict(plan["settings"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise TrainingError(
+            f"there is no run to resume in {directory}; start one by leaving out --resume"
+        ) from None
+
+
 def _begin(
-    place: Path,
+    directory: Path,
     settings: Settings,
     elmo: Elmo | None,
     data: Sequence[Examples[Any]],
     resume: bool,
 ) -> None:
-    """Refuse to overwrite a model, or to go on with another run than the one that began."""
+    """Write the plan of a run, or compare it with that of the run to resume."""
     plan = {
         "elmokit": elmokit.__version__,
-        **settings.determined(),
+        **settings.to_full_dict(),
         "biLM": None if elmo is None else elmo.bilm.fingerprint,
         "data": [_digest(examples) for examples in data],
     }
-    path = place / TRAINING / PLAN
     if resume:
-        try:
-            began = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise TrainingError(f"there is no run in {place} to go on with") from None
-        if any(began.get(name) != plan[name] for name in COMPARED):
+        begun = read_plan(directory)
+        if any(begun.get(name) != plan[name] for name in COMPARED):
             raise TrainingError(
-                f"the run in {place} began with other settings or data ({_difference(began, plan)})"
-                "; give the same, or another directory"
+                f"the run in {directory} was started with other settings or data "
+                f"({_describe_difference(begun, plan)}); give the same, or another directory"
             )
         return
-    if (place / TASK).exists() or path.exists():
+    path = directory / TRAINING / PLAN
+    if (directory / TASK_FILE).exists() or path.exists():
         raise InputError(
-            f"{place} has a task model or a run already; nothing was done. Go on with it "
+            f"{directory} already has a task model or a run; nothing was done. Resume the run "
             "(--resume), or give another directory"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
 
 
-def _difference(began: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    was, now = began["settings"], plan["settings"]
-    names = [name for name in now if was.get(name) != now[name]]
+def _describe_difference(begun: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    before, now = begun["settings"], plan["settings"]
+    names = [name for name in now if before.get(name) != now[name]]
     if names:
-        return ", ".join(f"{n}: {was.get(n)}, now {now[n]}" for n in names)
-    other = [name for name in COMPARED if began.get(name) != plan[name]]
-    return f"other {', other '.join(other)}"
+        return ", ".join(f"{name}: {before.get(name)}, now {now[name]}" for name in names)
+    different = [name for name in COMPARED if begun.get(name) != plan[name]]
+    return f"other {', other '.join(different)}"
 
 
 def _digest(examples: Examples[Any]) -> str:
-    """Of all texts and labels."""
+    """Return a checksum of all texts and labels."""
     digest = hashlib.sha256()
     for example in examples.items:
         digest.update(repr(replace(example, where="")).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
-def _x(settings: Settings, train: Examples[Any]) -> StaticVectors | list[str]:
+def _load_vectors(settings: Settings, train: Examples[Any]) -> StaticVectors | list[str]:
+    """Return the static vectors, or the words to learn vectors for."""
     if settings.vectors == NONE:
-        return frequent(text for example in train.items for text in example.texts)
+        return frequent_words(text for example in train.items for text in example.texts)
     return StaticVectors.load(settings.vectors)
 
 
-def _optimizer(schooling: Schooling, model: Any) -> torch.optim.Optimizer:
+def _make_optimizer(config: TrainingConfig, model: Any) -> torch.optim.Optimizer:
     kinds: dict[str, Any] = {
         "adam": torch.optim.Adam,
         "adagrad": torch.optim.Adagrad,
         "adadelta": torch.optim.Adadelta,
     }
     own: list[torch.nn.Parameter] = []
-    tuned: list[torch.nn.Parameter] = []
+    finetuned: list[torch.nn.Parameter] = []
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            (tuned if name.startswith("words.elmo.") else own).append(parameter)
-    groups = [{"params": own, "part": 1.0}, {"params": tuned, "part": TUNED_PART}]
-    optimizer: torch.optim.Optimizer = kinds[schooling.optimizer](
-        [group for group in groups if group["params"]], lr=schooling.rate
+            (finetuned if name.startswith("words.elmo.") else own).append(parameter)
+    groups = [{"params": own, "scale": 1.0}, {"params": finetuned, "scale": FINETUNING_SCALE}]
+    optimizer: torch.optim.Optimizer = kinds[config.optimizer](
+        [group for group in groups if group["params"]], lr=config.rate
     )
     return optimizer
 
 
-def _check_finite(loss: Tensor, place: Path) -> None:
-    if not torch.isfinite(loss):
-        raise TrainingError(
-            f"the loss is {loss.item()}: the rate is too high, or the data is strange. Begin "
-            f"again with a lower --rate and another directory than {place}"
-        )
+# -- checkpoints -----------------------------------------------------------------------------------
 
 
-def _since(moment: float) -> float:
-    return time.monotonic() - moment
-
-
-# -- what a checkpoint holds ---------------------------------------------------------------------
-
-
-def _arrays(
+def _checkpoint_tensors(
     model: Any, optimizer: torch.optim.Optimizer, best: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    arrays = {f"model/{name}": a for name, a in model.state_dict().items()}
-    arrays |= {f"best/{name}": a for name, a in best.items()}
+    tensors = {f"model/{name}": a for name, a in model.state_dict().items()}
+    tensors |= {f"best/{name}": a for name, a in best.items()}
     for number, state in optimizer.state_dict()["state"].items():
-        arrays |= {f"optimizer/{number}/{name}": torch.as_tensor(a) for name, a in state.items()}
-    return {**arrays, "random": torch.get_rng_state()}
+        tensors |= {f"optimizer/{number}/{name}": torch.as_tensor(a) for name, a in state.items()}
+    return {**tensors, "random": torch.get_rng_state()}
 
 
-def _load(
+def _load_checkpoint(
     path: Path, model: Any, optimizer: torch.optim.Optimizer
-) -> tuple[Progress, dict[str, Tensor]]:
-    arrays, facts = checkpoint.load(path)
+) -> tuple[FitProgress, dict[str, Tensor]]:
+    """Restore model, optimizer and random state; return the progress and the best parameters."""
+    tensors, progress = checkpoint.load(path)
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}}
     states: dict[int, dict[str, Tensor]] = {}
-    for name, array in arrays.items():
+    for name, tensor in tensors.items():
         kind, _, rest = name.partition("/")
-        if kind == "optimizer":
+        if kind in ("optimizer", "optimiser"):  # the second in older checkpoints
             number, _, field_name = rest.partition("/")
-            states.setdefault(int(number), {})[field_name] = array
+            states.setdefault(int(number), {})[field_name] = tensor
         elif kind in parts:
-            parts[kind][rest] = array
+            parts[kind][rest] = tensor
     model.load_state_dict(parts["model"])
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": states, "param_groups": groups})
-    torch.set_rng_state(arrays["random"])
-    return Progress(**facts), parts["best"]
+    torch.set_rng_state(tensors["random"])
+    return FitProgress(**progress), parts["best"]

@@ -1,33 +1,48 @@
-"""A data file line by line, each with its place. What a line means is the reader's business."""
+"""Dataset files line by line, each line with its place; and files in columns.
+
+What a line or a column means is the reader's business.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from elmokit.errors import FormatError
+from elmokit.text.files import read_lines
+
+_SEPARATOR = re.compile(r"[ \t]+")  # not \s: a no-break space may be a word
 
 
-def placed(path: Path) -> Iterator[tuple[str, str]]:
-    """The place ("file:line") and the text of every line that is not blank."""
-    for where, line in all_placed(path):
+class ColumnRow(NamedTuple):
+    """One line of a file in columns."""
+
+    where: str
+    """Its place, as `file:line`."""
+    cells: list[str]
+    """The text of each column."""
+
+
+def nonblank_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the place (`file:line`) and the stripped text of every line that is not blank."""
+    for where, line in read_lines(path):
         if text := line.strip():
             yield where, text
 
 
-def all_placed(path: Path) -> Iterator[tuple[str, str]]:
-    """The place and the text of every line, as it is but for its end."""
-    try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
-                where = f"{path}:{number}"
-                try:
-                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise FormatError(
-                        f"{where}: byte {error.start + 1} of the line is not UTF-8; "
-                        "convert the file to UTF-8"
-                    ) from None
-                yield where, line.rstrip("\r\n")
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from None
+def column_blocks(path: Path) -> Iterator[list[ColumnRow]]:
+    """Yield the blocks of rows of a file in columns, as the CoNLL shared tasks have them.
+
+    Blank lines separate blocks. Spaces and tabs separate cells; in a line that begins with one, the
+    first cell is empty.
+    """
+    block: list[ColumnRow] = []
+    for where, text in read_lines(path):
+        if line := text.rstrip(" \t"):
+            block.append(ColumnRow(where, _SEPARATOR.split(line)))
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block

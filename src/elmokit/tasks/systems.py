@@ -1,7 +1,7 @@
-"""The name of a system: what its settings ask for that is not usual.
+"""Names of systems: how the settings of a run differ from the defaults.
 
-Runs are kept under these names, so that a comparison and the analyses of the same task, given the
-same directory, share what they have trained.
+Runs are stored in directories of these names, so that a comparison and the analyses of the same
+task share their trained models if they are given the same directory.
 """
 
 from __future__ import annotations
@@ -10,46 +10,47 @@ from elmokit.tasks.settings import NONE, Settings
 from elmokit.tasks.trials import Trial
 
 BASELINE, WITH_ELMO = "baseline", "elmo"
-"""A system's name begins with one of them."""
+"""The name of every system begins with one of them."""
 
 
-def usual(settings: Settings) -> Settings:
-    """The same system, with what makes no difference to it as it is by default.
+def canonical(settings: Settings) -> Settings:
+    """Return the same system, with every setting that has no effect on it at its default.
 
-    Without ELMo nothing depends on how it is mixed; λ draws only the weights of all layers; and the
-    task's own place need not be named.
+    Without ELMo nothing depends on how it is mixed; λ only affects the weights of all layers; and
+    the task's own placement need not be named.
     """
-    plain = Settings(task=settings.task)
+    default = Settings(task=settings.task)
     if settings.baseline:
-        return settings.replace(place=None, layers=plain.layers, l2=plain.l2, tune=False)
+        return settings.replace(placement=None, layers=default.layers, l2=default.l2, tune=False)
+    own = settings.definition.placement
     return settings.replace(
-        place=None if settings.place == settings.sister.PLACE else settings.place,
-        l2=settings.l2 if settings.layers == "all" else plain.l2,
+        placement=None if settings.placement == own else settings.placement,
+        l2=settings.l2 if settings.layers == "all" else default.l2,
     )
 
 
-def system_of(settings: Settings) -> str:
-    """Such as `baseline`, `elmo`, `elmo-last`, `elmo-l2=1`, `elmo-output` or `elmo-10%`.
+def system_name(settings: Settings) -> str:
+    """Return the name of a system, such as `baseline`, `elmo`, `elmo-last`, or `elmo-10%`.
 
-    It does not say which model, seed, vectors and sizes: those are the same in a whole directory.
+    It does not contain model, seed, vectors and sizes: those are the same in a whole directory.
     """
-    asked, plain = usual(settings), Settings(task=settings.task)
+    system, default = canonical(settings), Settings(task=settings.task)
     parts = [
-        BASELINE if asked.baseline else WITH_ELMO,
-        asked.layers if asked.layers != plain.layers else "",
-        f"l2={asked.l2:g}" if asked.l2 != plain.l2 else "",
-        asked.place or "",
-        "tuned" if asked.tune else "",
-        f"{100 * asked.share:g}%" if asked.share != 1 else "",
+        BASELINE if system.baseline else WITH_ELMO,
+        system.layers if system.layers != default.layers else "",
+        f"l2={system.l2:g}" if system.l2 != default.l2 else "",
+        system.placement or "",
+        "tuned" if system.tune else "",
+        f"{100 * system.share:g}%" if system.share != 1 else "",
     ]
     return "-".join(part for part in parts if part)
 
 
-def trial_of(settings: Settings) -> Trial:
-    """The run of a system that the settings ask for."""
-    return Trial(system_of(settings), usual(settings))
+def make_trial(settings: Settings) -> Trial:
+    """Return the training run for these settings."""
+    return Trial(system_name(settings), canonical(settings))
 
 
 def without_elmo(settings: Settings) -> Settings:
-    """The baseline of a system."""
-    return usual(settings.replace(elmo=NONE))
+    """Return the settings of the baseline: the same system without ELMo."""
+    return canonical(settings.replace(elmo=NONE))

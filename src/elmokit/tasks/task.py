@@ -1,6 +1,6 @@
-"""What every task offers, as types: the six packages beside this file have the same names in them.
+"""What defines a task: `Task`, the one object that each of the six packages beside this file has.
 
-Nothing here knows a task. `fitting.py`, `saved.py` and the command line know nothing else of one.
+Training, saving and the command line know a task only through it. Nothing here knows any task.
 """
 
 from __future__ import annotations
@@ -8,32 +8,42 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TextIO, TypeVar
 
-from torch import Tensor
+from elmokit.errors import InputError
+from elmokit.extras import require
 
 if TYPE_CHECKING:
     from rich.text import Text
+    from torch import Tensor
 
-    from elmokit.tasks.word_embedding import Words
+    from elmokit.tasks.word_embedding import WordEmbedding
 
-Place = Literal["input", "output", "both"]
-"""Where a task model gets ELMo: beside x, beside the top of its own network, or both."""
-Optimizer = Literal["adam", "adagrad", "adadelta"]
+TASKS = ("qa", "nli", "srl", "coref", "ner", "sentiment")
+"""Names of the tasks, in the order of the paper's Table 1."""
+
+Placement = Literal["input", "output", "both"]
+"""Where a task model uses ELMo: beside its word vectors, beside the output of its encoder, or
+both."""
+Mixing = Literal["all", "last", "projection"]
+"""How the layers of ELMo become one vector: a learned weighted average of all layers, the top layer
+alone, or a learned matrix over all of them."""
+OptimizerName = Literal["adam", "adagrad", "adadelta"]
 
 
 class Example(Protocol):
-    """One thing to learn from or to answer: a sentence, a pair, a document."""
+    """One input of a task with its answer, if that is known: a sentence, a pair, a document."""
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The sequences of words that the model will ask for vectors of, as it will ask."""
+        """The word sequences that the model will embed, exactly as it will pass them to ELMo."""
         ...
 
     @property
     def where(self) -> str:
-        """File and line, for messages; empty if it came from no file."""
+        """File and line of the example, for messages; empty if it comes from no file."""
         ...
 
 
@@ -42,112 +52,128 @@ E = TypeVar("E", bound=Example)
 
 @dataclass
 class Examples(Generic[E]):
-    """What a file held."""
+    """The examples of a file."""
 
     items: list[E]
+    """The examples, in the order of the file."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """How many were left out, by reason, where the convention is to leave them out."""
+    """How many examples were skipped by the conventions of the dataset, by reason."""
 
     def __len__(self) -> int:
         return len(self.items)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schooling:
-    """How a task model is taught; the loop is in `fitting.py`."""
+class TrainingConfig:
+    """How a task model is trained; the training loop is in `fitting.py`."""
 
     epochs: int
-    """At most."""
+    """Maximum number of epochs."""
     batch: int
-    """Examples a step."""
+    """Examples per optimizer step."""
     rate: float
-    """The learning rate at the beginning; it falls to zero over all epochs."""
+    """Initial learning rate; it falls linearly to zero over all epochs."""
     patience: int = 3
-    """Epochs without a better score on the development set, after which it stops."""
+    """Number of epochs without a better score on the development set after which training stops."""
     steps: int = 100
-    """At least so many an epoch: a small training set is read several times before the development
-    set is scored."""
+    """Minimum number of optimizer steps per epoch: a small training set is read several times
+    before the development set is scored."""
     clip: float = 5.0
-    """The largest norm of the gradient over all parameters."""
-    optimizer: Optimizer = "adam"
+    """Maximum norm of the gradient over all parameters."""
+    optimizer: OptimizerName = "adam"
+    """The optimizer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A size of a model, with how to teach it."""
+    """The size of a task model together with how to train it."""
 
     sizes: Any
-    """The task's own `Sizes`."""
-    schooling: Schooling
+    """Hyperparameters of the model: an instance of the task's own `Sizes`."""
+    training: TrainingConfig
+    """How the model is trained."""
     dropout: float
-    """Of x and of ELMo, where they enter."""
+    """Dropout of the word vectors and of ELMo at each place where it enters."""
 
 
 class TaskModel(Protocol):
-    """A task's network, from words to answers. A `torch.nn.Module`."""
+    """The network of a task, from words to predictions; a `torch.nn.Module`."""
 
-    words: Words
+    words: WordEmbedding
 
     def loss(self, examples: Sequence[Any]) -> Tensor:
-        """What is to be made small: a scalar, the mean over the examples."""
+        """Return the loss to minimize: a scalar, the mean over the examples."""
         ...
 
     def predict(self, examples: Sequence[Any]) -> list[Any]:
-        """An answer for each example, in order. Called in evaluation mode, without gradients."""
+        """Return one prediction per example. Called in evaluation mode, without gradients."""
         ...
 
 
-class Sister(Protocol):
-    """The names in each task's package."""
+def keep_examples(examples: Examples[Any], sizes: Any, training: bool) -> Examples[Any]:
+    """Return the examples unchanged: the default of `Task.prepare`."""
+    return examples
 
-    PAPER: str
-    """Where the model is from."""
-    PLACE: Place
-    """Where the paper puts ELMo."""
-    SCORE: str
-    """Which of the scores counts."""
-    ARGUMENTS: tuple[str, ...]
-    """What a question on the command line consists of."""
-    PRESETS: Mapping[str, Preset]
-    Sizes: Callable[..., Any]
-    Model: Callable[[Words, Any, Any], TaskModel]
 
-    @staticmethod
-    def read(path: Path) -> Examples[Any]:
-        """A data set's file; what is wrong with it is told with its line."""
-        ...
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """All that the rest of the library knows about a task."""
 
-    @staticmethod
-    def parse(texts: Sequence[str]) -> Any:
-        """An example without an answer, from raw texts: one for each of `ARGUMENTS`."""
-        ...
+    name: str
+    """One of `TASKS`."""
+    title: str
+    """The task's full name."""
+    paper: str
+    """The model and the paper that it comes from."""
+    placement: Placement
+    """Where the ELMo paper uses ELMo in this model."""
+    main_score: str
+    """The score by which epochs and models are compared; a key of what `score` returns."""
+    arguments: tuple[str, ...]
+    """Names of the raw texts that one prediction takes."""
+    presets: Mapping[str, Preset]
+    """The available presets, by name."""
+    Sizes: type[Any]
+    """Dataclass of the model's hyperparameters."""
+    Model: Callable[[WordEmbedding, Any, dict[str, Any]], TaskModel]
+    """Class of the model; called with the word embedding, the sizes and the label set."""
+    read: Callable[[Path], Examples[Any]]
+    """Read a file of the dataset; errors in it are reported with their line."""
+    parse: Callable[[Sequence[str]], Any]
+    """Return an example without an answer from raw texts, one for each of `arguments`."""
+    write: Callable[[TextIO, Sequence[Any], Sequence[Any]], None]
+    """Write examples and predictions in the dataset's own format, as official scorers read it."""
+    to_record: Callable[[Any, Any], dict[str, Any]]
+    """Return an example and its prediction as a JSON object."""
+    render: Callable[[Any, Any], Text]
+    """Return an example and its prediction as colored text for a terminal."""
+    labels: Callable[[Any], Iterable[str]]
+    """Return the labels of an example that a model can only predict if training has shown them."""
+    label_set: Callable[[Sequence[Any]], dict[str, Any]]
+    """Return what a model has to remember of its training set, mostly its labels, as JSON."""
+    score: Callable[[Sequence[Any], Sequence[Any]], dict[str, float]]
+    """Return the scores of predictions in percent, `main_score` among them."""
+    prepare: Callable[[Examples[Any], Any, bool], Examples[Any]] = keep_examples
+    """Return the examples as a model of the given sizes needs them, for training or evaluation."""
 
-    @staticmethod
-    def write(file: TextIO, examples: Sequence[Any], predictions: Sequence[Any]) -> None:
-        """Answers in the data set's own format, as outside scorers read it."""
-        ...
 
-    @staticmethod
-    def record(example: Any, prediction: Any) -> dict[str, Any]:
-        """An answer as a JSON object."""
-        ...
+def get_task(name: str) -> Task:
+    """Return the task of this name; its package is imported at the first call."""
+    if name not in TASKS:
+        raise InputError(f"unknown task {name!r}; expected one of {', '.join(TASKS)}")
+    require("torch", "Task models")
+    task: Task = import_module(f"elmokit.tasks.{name}").TASK
+    return task
 
-    @staticmethod
-    def show(example: Any, prediction: Any) -> Text:
-        """An answer for people."""
-        ...
 
-    @staticmethod
-    def labels(example: Any) -> Iterable[str]:
-        """The answers in an example that only a model that has seen them can give."""
-        ...
+def read(task: str, path: str | Path) -> Examples[Any]:
+    """Return the examples of a dataset file, in the format of the task.
 
-    @staticmethod
-    def facts(examples: Sequence[Any]) -> dict[str, Any]:
-        """What a model has to remember of its training set, as JSON."""
-        ...
-
-    @staticmethod
-    def score(examples: Sequence[Any], predictions: Sequence[Any]) -> dict[str, float]:
-        """The task's scores in percent, `SCORE` among them."""
-        ...
+    Args:
+        task: Name of the task; one of `TASKS`.
+        path: File to read, or a directory where the task's format allows one. May be compressed.
+    """
+    location = Path(path).expanduser()
+    if not location.exists():
+        raise InputError(f"{path}: no such file")
+    return get_task(task).read(location)

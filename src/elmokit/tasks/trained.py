@@ -1,9 +1,9 @@
-"""A trained task model: what it is made of, as a directory, and what it answers.
+"""A trained task model: its parts, its predictions, and its directory on disk.
 
-The directory holds task.json (settings, facts of the training set, which biLM by checksum, scores,
-checksums of the other files; written last), model.safetensors (what was learned) and x.keys.npy
-with x.vectors.npy (the static vectors). The biLM is not in it, unless it learned with the task; the
-built-in one is found by itself.
+The directory holds task.json (settings, labels of the training set, checksum of the biLM, scores,
+checksums of the other files; written last), model.safetensors (the learned parameters) and
+x.keys.npy with x.vectors.npy (the static word vectors). It does not hold the biLM, unless that was
+fine-tuned with the task; the built-in model needs no path.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,143 +26,198 @@ import elmokit
 from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import FormatError, InputError, ModelNotFound
 from elmokit.nn.embedding import ElmoEmbedding
-from elmokit.tasks.layers import Layers
+from elmokit.nn.threads import torch_threads
+from elmokit.progress import ProgressCallback, ignore_progress
+from elmokit.storage import checksum
+from elmokit.tasks.layer_store import LayerStore
 from elmokit.tasks.settings import Settings
 from elmokit.tasks.static import StaticVectors
 from elmokit.tasks.task import Examples
-from elmokit.tasks.word_embedding import Words
-from elmokit.text.files import checksum
+from elmokit.tasks.word_embedding import WordEmbedding
 
 FORMAT, VERSION = "elmokit task", 1
-TASK, MODEL, KEYS, VECTORS = "task.json", "model.safetensors", "x.keys.npy", "x.vectors.npy"
+TASK_FILE, MODEL_FILE = "task.json", "model.safetensors"
+KEYS_FILE, VECTORS_FILE = "x.keys.npy", "x.vectors.npy"
 BATCH = 32
-"""Examples that are answered at once."""
+"""Maximum number of examples that are predicted at once."""
+_KEYS = frozenset(
+    "format version elmokit settings biLM scores weights facts vocabulary vectors files".split()
+)
+"""Keys of task.json that are not metadata."""
 
-Tell = Callable[[int, int], None]
-"""Hears how much of how much is done."""
 
+def load(directory: str | Path, elmo: str | Path | Elmo | None = None) -> Trained:
+    """Load a trained task model.
 
-def silent(done: int, of: int) -> None:
-    """Nobody listens."""
+    The commands `elmo task eval` and `elmo task predict` do this.
+
+    Args:
+        directory: Directory that `fit` or `elmo task train` wrote.
+        elmo: The biLM that the model was trained with, loaded or as a name or path; needed only if
+            it is neither the built-in model nor where it was during training.
+    """
+    return Trained.load(directory, elmo)
 
 
 @dataclass
 class Trained:
-    """A task model that answers."""
+    """A trained task model."""
 
     settings: Settings
-    facts: dict[str, Any]
-    """What it remembers of its training set."""
+    """The settings that it was trained with."""
+    label_set: dict[str, Any]
+    """What the model remembers of its training set, mostly the labels; see `Task.label_set`."""
     vocabulary: list[str]
-    """The words that x was learned for; empty if x came from a file."""
+    """The words that vectors were learned for; empty if the word vectors came from a file."""
     model: Any
+    """The network: the task's `Model`, a `torch.nn.Module`."""
     elmo: Elmo | None
+    """The biLM; None for a baseline without ELMo."""
     scores: dict[str, float] = field(default_factory=dict)
-    """On the development set, of the epoch that was kept."""
-    about: dict[str, Any] = field(default_factory=dict)
-    """What else is worth knowing: data, epochs, time."""
+    """Scores of the best epoch on the development set."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """How it was trained: epochs, time, and numbers of examples."""
 
     @classmethod
     def assemble(
         cls,
         settings: Settings,
-        facts: dict[str, Any],
+        label_set: dict[str, Any],
         x: StaticVectors | list[str],
         elmo: Elmo | None,
     ) -> Trained:
-        """All parts put together, before any learning; random numbers from torch's generator."""
-        source: Layers | ElmoEmbedding | None = None
+        """Return a model with random parameters, drawn from torch's global generator.
+
+        Args:
+            settings: The settings of the model.
+            label_set: What `Task.label_set` returned for the training set.
+            x: Static word vectors, or the words to learn vectors for.
+            elmo: The biLM; None for a baseline without ELMo.
+        """
+        source: LayerStore | ElmoEmbedding | None = None
         if elmo is not None and settings.tune:
             source = ElmoEmbedding(elmo, mixes=[], trainable=True)
         elif elmo is not None:
-            source = Layers(elmo)
-        chosen = settings.chosen
-        words = Words(
-            x, source, place=settings.where, mixing=settings.layers, dropout=chosen.dropout
+            source = LayerStore(elmo)
+        preset = settings.effective_preset
+        words = WordEmbedding(
+            x,
+            source,
+            placement=settings.effective_placement,
+            mixing=settings.layers,
+            dropout=preset.dropout,
         )
-        model: Any = settings.sister.Model(words, chosen.sizes, facts)
-        return cls(settings, facts, [] if isinstance(x, StaticVectors) else x, model, elmo)
+        model: Any = settings.definition.Model(words, preset.sizes, label_set)
+        return cls(settings, label_set, [] if isinstance(x, StaticVectors) else x, model, elmo)
 
-    # -- answers -------------------------------------------------------------------------------
+    # -- predictions ---------------------------------------------------------------------------
 
-    def predict(self, examples: Sequence[Any], tell: Tell = silent) -> list[Any]:
-        """An answer for each example, in the task's own type."""
-        order = sorted(range(len(examples)), key=lambda i: _size(examples[i]))
-        found: dict[int, Any] = {}
-        batch = min(BATCH, 4 * self.settings.chosen.schooling.batch)
-        self.model.eval()
-        with torch.no_grad():
-            for start in range(0, len(order), batch):
-                which = order[start : start + batch]
-                answers = self.model.predict([examples[i] for i in which])
-                found.update(zip(which, answers, strict=True))
-                tell(len(found), len(order))
-        return [found[i] for i in range(len(examples))]
+    def predict(self, *texts: str) -> dict[str, Any]:
+        """Return the prediction for raw text as a dictionary.
 
-    def evaluate(self, examples: Examples[Any], tell: Tell = silent) -> dict[str, float]:
-        """The task's scores on examples that have answers."""
-        chosen = self.prepare(examples, training=False)
-        return self.settings.sister.score(chosen.items, self.predict(chosen.items, tell))
+        The command `elmo task predict` does this.
 
-    def ask(self, *texts: str) -> dict[str, Any]:
-        """An answer to raw text, as a dictionary; how many texts it takes depends on the task."""
+        Args:
+            texts: One text for each of the task's `arguments`, such as premise and hypothesis.
+        """
         example = self.parse(texts)
-        return self.settings.sister.record(example, self.predict([example])[0])
+        return self.settings.definition.to_record(example, self.predict_examples([example])[0])
+
+    def predict_examples(
+        self, examples: Sequence[Any], progress: ProgressCallback = ignore_progress
+    ) -> list[Any]:
+        """Return one prediction per example, in the task's own type.
+
+        Args:
+            examples: Examples of the task, in any order.
+            progress: Called with the number of examples that are done and their total.
+        """
+        order = sorted(range(len(examples)), key=lambda i: _word_count(examples[i]))
+        predictions: dict[int, Any] = {}
+        batch = min(BATCH, 4 * self.settings.effective_preset.training.batch)
+        self.model.eval()
+        with torch_threads(1), torch.no_grad():
+            for start in range(0, len(order), batch):
+                indices = order[start : start + batch]
+                predicted = self.model.predict([examples[i] for i in indices])
+                predictions.update(zip(indices, predicted, strict=True))
+                progress(len(predictions), len(order))
+        return [predictions[i] for i in range(len(examples))]
+
+    def evaluate(
+        self, examples: Examples[Any], progress: ProgressCallback = ignore_progress
+    ) -> dict[str, float]:
+        """Return the task's scores on examples that have answers.
+
+        The command `elmo task eval` does this.
+
+        Args:
+            examples: Examples with answers, as `read` returns them.
+            progress: Called with the number of examples that are done and their total.
+        """
+        prepared = self.prepare(examples)
+        predictions = self.predict_examples(prepared.items, progress)
+        return self.settings.definition.score(prepared.items, predictions)
 
     def parse(self, texts: Sequence[str]) -> Any:
-        """Raw texts to an example."""
-        sister = self.settings.sister
-        if len(texts) != len(sister.ARGUMENTS):
+        """Return an example without an answer from raw texts."""
+        names = self.settings.definition.arguments
+        if len(texts) != len(names):
             raise InputError(
-                f"{len(texts)} texts given; {self.settings.task} takes {len(sister.ARGUMENTS)}: "
-                f"{', '.join(sister.ARGUMENTS)}"
+                f"{len(texts)} texts given; {self.settings.task} takes {len(names)}: "
+                f"{', '.join(names)}"
             )
-        return sister.parse(texts)
+        return self.settings.definition.parse(texts)
 
-    def prepare(self, examples: Examples[Any], *, training: bool) -> Examples[Any]:
-        """Examples as this model's sizes ask for them; most tasks take them as they are."""
-        return prepare(self.settings, examples, training=training)
+    def prepare(self, examples: Examples[Any]) -> Examples[Any]:
+        """Return examples as this model is evaluated on them; most tasks do not change them."""
+        sizes = self.settings.effective_preset.sizes
+        return self.settings.definition.prepare(examples, sizes, False)
 
     # -- files ---------------------------------------------------------------------------------
 
     def save(self, directory: str | Path) -> list[Path]:
-        """Write the directory; an older model in it is replaced when all of the new is on disk."""
-        place = Path(directory).expanduser()
-        place.mkdir(parents=True, exist_ok=True)
-        stage = place / f".{secrets.token_hex(4)}"
+        """Write the directory and return its files.
+
+        An older model in it is replaced once all of the new one is on disk.
+        """
+        target = Path(directory).expanduser()
+        target.mkdir(parents=True, exist_ok=True)
+        stage = target / f".{secrets.token_hex(4)}"
         stage.mkdir()
         try:
             names = self._write(stage)
-            (place / TASK).unlink(missing_ok=True)  # until the new one is there, there is none
+            # Without task.json the directory is no model, until the new one is complete.
+            (target / TASK_FILE).unlink(missing_ok=True)
             for name in names:
-                os.replace(stage / name, place / name)
-            for name in {MODEL, KEYS, VECTORS} - set(names):
-                (place / name).unlink(missing_ok=True)
+                os.replace(stage / name, target / name)
+            for name in {MODEL_FILE, KEYS_FILE, VECTORS_FILE} - set(names):
+                (target / name).unlink(missing_ok=True)
         finally:
             shutil.rmtree(stage, ignore_errors=True)
-        return [place / name for name in names]
+        return [target / name for name in names]
 
     def _write(self, stage: Path) -> list[str]:
         from safetensors.torch import save
 
-        state = {name: a.detach().cpu().contiguous() for name, a in self.state().items()}
-        (stage / MODEL).write_bytes(save(state))
-        names = [MODEL]
+        state = {name: a.detach().cpu().contiguous() for name, a in self.state_dict().items()}
+        (stage / MODEL_FILE).write_bytes(save(state))
+        names = [MODEL_FILE]
         static = self.model.words.static
         if static is not None:
-            np.save(stage / KEYS, static.keys_N)
-            np.save(stage / VECTORS, static.vectors_NE)
-            names += [KEYS, VECTORS]
-        whole = {
+            np.save(stage / KEYS_FILE, static.keys_N)
+            np.save(stage / VECTORS_FILE, static.vectors_NE)
+            names += [KEYS_FILE, VECTORS_FILE]
+        content = {
             "format": FORMAT,
             "version": VERSION,
             "elmokit": elmokit.__version__,
             "settings": self.settings.to_dict(),
             "biLM": None if self.elmo is None else self.elmo.bilm.fingerprint,
             "scores": self.scores,
-            "weights": self.model.words.weights(),
-            **self.about,
-            "facts": self.facts,
+            "weights": self.model.words.layer_weights(),
+            **self.metadata,
+            "facts": self.label_set,
             "vocabulary": self.vocabulary,
             "vectors": None if static is None else static.name,
             "files": {
@@ -170,114 +225,117 @@ class Trained:
                 for name in names
             },
         }
-        text = json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
-        (stage / TASK).write_text(text, encoding="utf-8")
-        for name in (*names, TASK):
+        text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+        (stage / TASK_FILE).write_text(text, encoding="utf-8")
+        for name in (*names, TASK_FILE):
             with (stage / name).open("rb+") as file:
                 os.fsync(file.fileno())
-        return [*names, TASK]
+        return [*names, TASK_FILE]
 
-    def state(self) -> dict[str, Tensor]:
-        """Everything that was learned."""
-        found: dict[str, Tensor] = self.model.state_dict()
-        return found
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return all learned parameters by name."""
+        state: dict[str, Tensor] = self.model.state_dict()
+        return state
 
     @classmethod
     def load(cls, directory: str | Path, elmo: str | Path | Elmo | None = None) -> Trained:
-        """Read a directory; `elmo` only if its biLM is neither built in nor where it was."""
-        place = Path(directory).expanduser()
-        about = read_about(place)
-        settings = Settings.from_dict(about["settings"], str(place / TASK))
-        with _understood(place):
-            _check_files(place, about["files"])
-            bilm = None if settings.baseline else find_bilm(about["biLM"], settings.elmo, elmo)
-            x: StaticVectors | list[str] = about["vocabulary"]
-            if KEYS in about["files"]:
-                keys, vectors = (
-                    np.load(place / name, mmap_mode="r", allow_pickle=False)
-                    for name in (KEYS, VECTORS)
-                )
-                x = StaticVectors(keys, vectors, about["vectors"])
-            trained = cls.assemble(settings, about["facts"], x, bilm)
-            from safetensors.torch import load_file
+        """Load a trained task model; see `elmokit.tasks.load`."""
+        from safetensors.torch import load_file
 
-            trained.model.load_state_dict(load_file(place / MODEL))
+        path = Path(directory).expanduser()
+        content = read_task_file(path)
+        settings = Settings.from_dict(content["settings"], str(path / TASK_FILE))
+        with _explain_errors(path):
+            _check_files(path, content["files"])
+            bilm = None if settings.baseline else find_bilm(content["biLM"], settings.elmo, elmo)
+            x: StaticVectors | list[str] = content["vocabulary"]
+            if KEYS_FILE in content["files"]:
+                keys, vectors = (
+                    np.load(path / name, mmap_mode="r", allow_pickle=False)
+                    for name in (KEYS_FILE, VECTORS_FILE)
+                )
+                x = StaticVectors(keys, vectors, content["vectors"])
+            trained = cls.assemble(settings, content["facts"], x, bilm)
+            trained.model.load_state_dict(load_file(path / MODEL_FILE))
             trained.model.eval()
-            trained.scores = about["scores"]
+            trained.scores = content["scores"]
+            trained.metadata = {k: value for k, value in content.items() if k not in _KEYS}
         return trained
 
 
-def prepare(settings: Settings, examples: Examples[Any], *, training: bool) -> Examples[Any]:
-    """Examples as the sizes ask for them, if the task has such a thing."""
-    change = getattr(settings.sister, "prepare", None)
-    if change is None:
-        return examples
-    chosen: Examples[Any] = change(examples, settings.chosen.sizes, training)
-    return chosen
-
-
-def read_about(place: Path) -> dict[str, Any]:
-    """A directory's task.json."""
+def read_task_file(directory: Path) -> dict[str, Any]:
+    """Return the content of a directory's task.json."""
+    path = directory / TASK_FILE
     try:
-        about = json.loads((place / TASK).read_text(encoding="utf-8"))
-        if about["format"] != FORMAT:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
             raise KeyError(FORMAT)
     except (FileNotFoundError, NotADirectoryError):
         raise ModelNotFound(
-            f"{place} has no {TASK}: it is no trained task model, or its training has not ended. "
-            "Make one: elmo task train NAME --train FILE --dev FILE --out DIR"
+            f"{directory} has no {TASK_FILE}: it is not a trained task model, or its training has "
+            "not finished. Train one: elmo task train NAME --train FILE --dev FILE --out DIR"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(
-            f"{place / TASK} is damaged or something else ({error}); expected what "
-            "`elmo task train` writes"
+            f"{path} is damaged or something else ({error}); expected a file that "
+            "`elmo task train` wrote"
         ) from None
-    if about["version"] > VERSION:
-        raise FormatError(f"{place} was written by a newer elmokit ({about['elmokit']}): update it")
-    found: dict[str, Any] = about
-    return found
+    if content["version"] > VERSION:
+        raise FormatError(
+            f"{directory} was written by a newer version of elmokit ({content['elmokit']}); "
+            "update elmokit"
+        )
+    return content
 
 
-def find_bilm(fingerprint: str, name: str, given: str | Path | Elmo | None) -> Elmo:
-    """The biLM that a task model was trained with: as given, as it was named, or the built-in."""
-    if isinstance(given, Elmo):
-        elmo, found = given, "the one given"
+def find_bilm(fingerprint: str, name: str, elmo: str | Path | Elmo | None) -> Elmo:
+    """Return the biLM that a task model was trained with.
+
+    Args:
+        fingerprint: Fingerprint of the biLM.
+        name: Its name or path during training.
+        elmo: The biLM, loaded or as a name or path, if it is not there any more. Without it, the
+            built-in model is tried last.
+    """
+    if isinstance(elmo, Elmo):
+        candidate, description = elmo, "the given model"
     else:
-        found = str(given or name)
+        description = str(elmo or name)
         try:
-            elmo = Elmo.load(found)
+            candidate = Elmo.load(description)
         except (ModelNotFound, FileNotFoundError):
-            elmo, found = Elmo.load(BUILTIN), f"{found} is not there, and {BUILTIN}"
-    if elmo.bilm.fingerprint != fingerprint:
+            candidate = Elmo.load(BUILTIN)
+            description = f"{description} does not exist, and {BUILTIN}"
+    if candidate.bilm.fingerprint != fingerprint:
         raise InputError(
             f"this task model was trained with the biLM {fingerprint[:12]}… ({name}); "
-            f"{found} is {elmo.bilm.fingerprint[:12]}…. Name the right one with --elmo"
+            f"{description} is {candidate.bilm.fingerprint[:12]}…. Give the right one with --elmo"
         )
-    return elmo
+    return candidate
 
 
-def _size(example: Any) -> int:
+def _word_count(example: Any) -> int:
     return sum(len(words) for words in example.texts)
 
 
-def _check_files(place: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_files(directory: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
     for name, expected in files.items():
-        path = place / name
+        path = directory / name
         if not path.is_file():
-            raise FormatError(f"{place} lacks {name}; copy the whole directory again")
+            raise FormatError(f"{directory} lacks {name}; copy the whole directory again")
         if path.stat().st_size != expected["bytes"] or checksum(path) != expected["sha256"]:
             raise FormatError(f"{path} is not the file that was saved; copy the directory again")
 
 
 @contextmanager
-def _understood(place: Path) -> Iterator[None]:
-    """Turn what a strange but unharmed file raises into a word about it."""
+def _explain_errors(directory: Path) -> Iterator[None]:
+    """Turn the errors that an intact but unexpected file causes into `FormatError`."""
     from safetensors import SafetensorError
 
     try:
         yield
     except (KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise FormatError(
-            f"{place} cannot be understood ({' '.join(str(error).split())[:200]}); "
-            "it was written by another elmokit"
+            f"{directory} cannot be loaded ({' '.join(str(error).split())[:200]}); "
+            "it was written by another version of elmokit"
         ) from None

@@ -1,7 +1,7 @@
-"""Many runs of one task that differ in a choice or two: side by side, each on a core of its own.
+"""Many training runs of one task that differ in a setting or two, side by side, one per core.
 
-Every run has a directory, and what came of it is written there last: interrupted and called again
-with the same arguments, it goes on where it stopped.
+Each run has a directory of its own, and its outcome is written there last: an interrupted call that
+is repeated with the same arguments continues where it stopped.
 """
 
 from __future__ import annotations
@@ -19,220 +19,244 @@ from typing import Any
 import elmokit
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
-from elmokit.tasks.fitting import LOG, PLAN, TRAINING, fit
-from elmokit.tasks.settings import Settings, read
-from elmokit.text.files import checksum, write_text
+from elmokit.storage import checksum, write_text
+from elmokit.tasks.fitting import LOG, PLAN, TRAINING, FitProgress, fit
+from elmokit.tasks.settings import Settings, with_current_keys
+from elmokit.tasks.task import read
 
-OUTCOME = "outcome.json"
+OUTCOME_FILE = "outcome.json"
 
 
 @dataclass(frozen=True)
-class Files:
-    """The data of a task."""
+class TaskFiles:
+    """The dataset files of a task."""
 
     train: str
+    """Training data."""
     dev: str
+    """Development data, which decide which epoch is the best and when to stop."""
     test: str | None = None
+    """Test data that all models are scored on; None for the development data."""
 
     def fingerprints(self) -> dict[str, str]:
-        """A checksum of each, directories included."""
-        found = {name: path for name, path in asdict(self).items() if path is not None}
-        return {name: checksum(path) for name, path in found.items()}
+        """Return a checksum of each file or directory."""
+        paths = {name: path for name, path in asdict(self).items() if path is not None}
+        return {name: checksum(path) for name, path in paths.items()}
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A run that is wanted."""
+    """A training run to do."""
 
     system: str
-    """What it stands for in a table: runs of one system differ in their seeds only."""
+    """Name of the system; runs of one system differ only in their seeds."""
     settings: Settings
+    """The settings of the run."""
 
     @property
     def name(self) -> str:
-        """Of its directory."""
+        """Name of the run and of its directory."""
         return f"{self.system}-{self.settings.seed}".replace(" ", "_").replace("/", "_")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The result of a training run."""
 
     system: str
+    """Name of the system."""
     seed: int
+    """Random seed of the run."""
     dev: dict[str, float]
-    """Scores of the epoch that was kept."""
+    """Scores of the best epoch on the development set."""
     test: dict[str, float]
-    """Empty without a test set."""
+    """Scores on the test set; empty without one."""
     weights: dict[str, Any]
-    """What the mix at each place has learned."""
+    """Learned layer weights of each place where ELMo enters."""
     curve: list[float]
-    """The main score on the development set, epoch by epoch."""
+    """Main score on the development set after each epoch."""
     best_epoch: int
+    """Number of the best epoch, from 1."""
     seconds: float
+    """Training time."""
     examples: int
-    """That it learned from."""
+    """Number of training examples."""
 
     def main(self, score: str) -> float:
-        """The score that counts, on the test set if there is one."""
+        """Return a score on the test set, or on the development set if there is no test set."""
         return (self.test or self.dev)[score]
 
 
 @dataclass(frozen=True)
-class Moment:
-    """What is heard of a run while it goes on."""
+class TrialUpdate:
+    """A report about a run that is going on."""
 
     run: str
+    """Name of the run."""
     done: float
-    """Part of the most that it can take."""
+    """Fraction of the maximum number of epochs that is done, from 0 to 1."""
     text: str
+    """What the run is doing, or its result."""
     ended: bool = False
+    """Whether the run has ended."""
 
 
-Hear = Callable[[Moment], None]
+TrialCallback = Callable[[TrialUpdate], None]
+"""Called with each report about a run."""
+
+
+def ignore_update(update: TrialUpdate) -> None:
+    """Accept a report and do nothing: the default of functions that train several models."""
 
 
 def run_trials(
     trials: Sequence[Trial],
-    files: Files,
+    files: TaskFiles,
     out: str | Path,
     *,
     jobs: int | None = None,
-    hear: Hear = lambda moment: None,
+    callback: TrialCallback = ignore_update,
 ) -> list[Outcome]:
-    """Run all, in the order of `trials`; `hear` is called from another thread.
+    """Do all runs that are not done yet, and return their outcomes in the order of `trials`.
 
     Args:
-        trials: what to run; their names must differ.
-        files: what all of them read.
-        out: where each gets a directory.
-        jobs: how many at a time, one thread each; one for each core by default.
-        hear: who looks on.
+        trials: The runs; their names must differ.
+        files: The data of all runs.
+        out: Directory in which each run has a directory of its own.
+        jobs: Number of runs at a time, each with one thread; one per core by default.
+        callback: Called with each report about a run, from another thread.
     """
     from elmokit.engine.native import usable_processors
 
-    place = Path(out).expanduser()
+    directory = Path(out).expanduser()
     if len({trial.name for trial in trials}) < len(trials):
         raise InputError("two of the runs have the same name")
     data = files.fingerprints()
     jobs = min(jobs or usable_processors(), len(trials))
-    names = {trial.settings.elmo for trial in trials if not trial.settings.baseline}
-    bilms = {name: Elmo.load(name).bilm.fingerprint for name in names}
+    models = {trial.settings.elmo for trial in trials if not trial.settings.baseline}
+    bilms = {model: Elmo.load(model).bilm.fingerprint for model in models}
     outcomes: dict[str, Outcome] = {}
     waiting = []
     for trial in trials:
         bilm = bilms.get(trial.settings.elmo)
-        if (known := _known(place / trial.name, trial, data, bilm)) is None:
+        if (outcome := read_outcome(directory / trial.name, trial, data, bilm)) is None:
             waiting.append(trial)
         else:
-            outcomes[trial.name] = known
-            hear(Moment(trial.name, 1.0, "done before", ended=True))
+            outcomes[trial.name] = outcome
+            callback(TrialUpdate(trial.name, 1.0, "done before", ended=True))
     if waiting:
-        context = multiprocessing.get_context("spawn")
-        with context.Manager() as manager:
-            moments = manager.Queue()
-            ended = threading.Event()
-            listener = threading.Thread(target=_listen, args=(moments, hear, ended), daemon=True)
-            listener.start()
-            pool = ProcessPoolExecutor(jobs, context, initializer=_one_thread)
-            try:
-                runs = {
-                    pool.submit(_run, trial, files, data, place, moments): trial
-                    for trial in waiting
-                }
-                for run in as_completed(runs):
-                    outcomes[runs[run].name] = run.result()
-            except BaseException:
-                _stop(pool)
-                raise
-            finally:
-                ended.set()
-                listener.join()
-                pool.shutdown(cancel_futures=True)
+        outcomes |= _run_in_processes(waiting, files, data, directory, jobs, callback)
     return [outcomes[trial.name] for trial in trials]
 
 
-def run_one(
-    trial: Trial, files: Files, data: Mapping[str, str], place: Path, hear: Hear
+def _run_in_processes(
+    trials: Sequence[Trial],
+    files: TaskFiles,
+    data: Mapping[str, str],
+    directory: Path,
+    jobs: int,
+    callback: TrialCallback,
+) -> dict[str, Outcome]:
+    """Do the runs in worker processes; return their outcomes by name."""
+    outcomes: dict[str, Outcome] = {}
+    context = multiprocessing.get_context("spawn")
+    with context.Manager() as manager:
+        updates = manager.Queue()
+        ended = threading.Event()
+        listener = threading.Thread(target=_listen, args=(updates, callback, ended), daemon=True)
+        listener.start()
+        pool = ProcessPoolExecutor(jobs, context, initializer=_use_one_thread)
+        try:
+            runs = {
+                pool.submit(_run_worker, trial, files, data, directory, updates): trial
+                for trial in trials
+            }
+            for run in as_completed(runs):
+                outcomes[runs[run].name] = run.result()
+        except BaseException:
+            _stop_workers(pool)
+            raise
+        finally:
+            ended.set()
+            listener.join()
+            pool.shutdown(cancel_futures=True)
+    return outcomes
+
+
+def run_trial(
+    trial: Trial,
+    files: TaskFiles,
+    data: Mapping[str, str],
+    directory: Path,
+    callback: TrialCallback = ignore_update,
 ) -> Outcome:
-    """Run one in this process; what came of it is on disk afterwards."""
-    directory = place / trial.name
-    train, dev = (read(trial.settings.task, path) for path in (files.train, files.dev))
-    watch = _Telling(trial, hear)
+    """Do one run in this process, and write its outcome to its directory.
+
+    Args:
+        trial: The run.
+        files: Its data.
+        data: Checksums of the files.
+        directory: Directory of all runs.
+        callback: Called with each report about the run.
+    """
+    path = directory / trial.name
+    train, dev = (read(trial.settings.task, name) for name in (files.train, files.dev))
+    reporter = _Reporter(trial, callback)
     trained = fit(
         trial.settings,
         train,
         dev,
-        directory,
-        resume=(directory / TRAINING / PLAN).exists(),
-        watch=watch,
+        path,
+        resume=(path / TRAINING / PLAN).exists(),
+        on_layers=reporter.on_layers,
+        on_step=reporter.on_step,
+        on_epoch=reporter.on_epoch,
     )
     test = {}
     if files.test is not None:
-        watch.say(1.0, "on the test set")
+        reporter.report(1.0, "scoring the test set")
         test = trained.evaluate(read(trial.settings.task, files.test))
-    main = trial.settings.sister.SCORE
-    lines = (directory / TRAINING / LOG).read_text(encoding="utf-8").splitlines()
+    main = trial.settings.definition.main_score
+    lines = (path / TRAINING / LOG).read_text(encoding="utf-8").splitlines()
     outcome = Outcome(
         system=trial.system,
         seed=trial.settings.seed,
         dev=trained.scores,
         test=test,
-        weights=trained.model.words.weights(),
+        weights=trained.model.words.layer_weights(),
         curve=[json.loads(line)["scores"][main] for line in lines],
-        best_epoch=trained.about["best_epoch"],
-        seconds=trained.about["seconds"],
-        examples=trained.about["train"]["examples"],
+        best_epoch=trained.metadata["best_epoch"],
+        seconds=trained.metadata["seconds"],
+        examples=trained.metadata["train"]["examples"],
     )
-    whole = {
+    content = {
         "elmokit": elmokit.__version__,
-        "run": trial.settings.determined(),
+        "run": trial.settings.to_full_dict(),
         "biLM": None if trained.elmo is None else trained.elmo.bilm.fingerprint,
         "data": dict(data),
         "outcome": asdict(outcome),
     }
-    write_text(directory / OUTCOME, json.dumps(whole, indent=1) + "\n")
-    watch.say(1.0, f"{main} {outcome.main(main):.2f}", ended=True)
+    write_text(path / OUTCOME_FILE, json.dumps(content, indent=1) + "\n")
+    reporter.report(1.0, f"{main} {outcome.main(main):.2f}", ended=True)
     return outcome
 
 
-class _Telling:
-    """A `fit.Watch` that says in a line what it sees."""
-
-    def __init__(self, trial: Trial, hear: Hear) -> None:
-        self._trial, self._hear = trial, hear
-        self._epochs = trial.settings.chosen.schooling.epochs
-        self._best = ""
-
-    def say(self, done: float, text: str, ended: bool = False) -> None:
-        self._hear(Moment(self._trial.name, done, text, ended))
-
-    def layers(self, done: int, of: int) -> None:
-        """So many words have their layers."""
-        self.say(0.0, f"layers of {done:,} of {of:,} words")
-
-    def step(self, progress: Any, batches: int) -> None:
-        """A batch was learned from."""
-        if progress.batch % 10 == 0 or progress.batch == batches:
-            done = (progress.epoch + progress.batch / batches) / self._epochs
-            self.say(done, f"epoch {progress.epoch + 1}/{self._epochs} {self._best}")
-
-    def epoch(self, noted: Mapping[str, Any]) -> None:
-        """An epoch has ended."""
-        if noted["best"]:
-            main = self._trial.settings.sister.SCORE
-            self._best = f"best {noted['scores'][main]:.2f}"
-
-
-def _known(
+def read_outcome(
     directory: Path, trial: Trial, data: Mapping[str, str], bilm: str | None
 ) -> Outcome | None:
-    """What came of it in an earlier call with the same arguments."""
+    """Return the outcome of a run that is done already, or None if it is not.
+
+    Args:
+        directory: Directory of the run.
+        trial: The run that is wanted; one of other settings in the directory is an error.
+        data: Checksums of its data.
+        bilm: Fingerprint of its biLM; None for a baseline.
+    """
     try:
-        found = json.loads((directory / OUTCOME).read_text(encoding="utf-8"))
-        same = (trial.settings.determined(), dict(data), bilm)
-        if (found["run"], found["data"], found["biLM"]) == same:
-            return Outcome(**found["outcome"])
+        content = json.loads((directory / OUTCOME_FILE).read_text(encoding="utf-8"))
+        wanted = (trial.settings.to_full_dict(), dict(data), bilm)
+        if (with_current_keys(content["run"]), content["data"], content["biLM"]) == wanted:
+            return Outcome(**content["outcome"])
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):
@@ -243,21 +267,49 @@ def _known(
     )
 
 
-def _run(trial: Trial, files: Files, data: Mapping[str, str], place: Path, moments: Any) -> Outcome:
-    return run_one(trial, files, data, place, moments.put)
+class _Reporter:
+    """The callbacks of `fit` for a run, which turn everything into one line of text."""
+
+    def __init__(self, trial: Trial, callback: TrialCallback) -> None:
+        self._name, self._callback = trial.name, callback
+        self._main = trial.settings.definition.main_score
+        self._epochs = trial.settings.effective_preset.training.epochs
+        self._best = ""
+
+    def report(self, done: float, text: str, ended: bool = False) -> None:
+        self._callback(TrialUpdate(self._name, done, text, ended))
+
+    def on_layers(self, done: int, total: int | None) -> None:
+        self.report(0.0, f"ELMo layers of {done:,} of {total:,} words")
+
+    def on_step(self, progress: FitProgress, batches: int) -> None:
+        if progress.batch % 10 == 0 or progress.batch == batches:
+            done = (progress.epoch + progress.batch / batches) / self._epochs
+            self.report(done, f"epoch {progress.epoch + 1}/{self._epochs} {self._best}")
+
+    def on_epoch(self, record: Mapping[str, Any]) -> None:
+        if record["best"]:
+            self._best = f"best {record['scores'][self._main]:.2f}"
 
 
-def _one_thread() -> None:
-    """Small networks gain nothing from threads, and lose much when the cores are shared."""
+def _run_worker(
+    trial: Trial, files: TaskFiles, data: Mapping[str, str], directory: Path, updates: Any
+) -> Outcome:
+    return run_trial(trial, files, data, directory, updates.put)
+
+
+def _use_one_thread() -> None:
+    """Keep torch to one thread: small networks gain nothing from more where cores are shared."""
     import torch
 
     torch.set_num_threads(1)
 
 
-def _listen(moments: Any, hear: Hear, ended: threading.Event) -> None:
+def _listen(updates: Any, callback: TrialCallback, ended: threading.Event) -> None:
+    """Pass on the reports of the workers until all runs have ended."""
     while True:
         try:
-            hear(moments.get(timeout=0.2))
+            callback(updates.get(timeout=0.2))
         except queue.Empty:
             if ended.is_set():
                 return
@@ -265,8 +317,8 @@ def _listen(moments: Any, hear: Hear, ended: threading.Event) -> None:
             return
 
 
-def _stop(pool: ProcessPoolExecutor) -> None:
-    """Ask the running ones to keep what they have; they stop between two steps."""
+def _stop_workers(pool: ProcessPoolExecutor) -> None:
+    """Ask the running workers to write a checkpoint and stop between two steps."""
     for process in list((getattr(pool, "_processes", None) or {}).values()):
         if process.is_alive():
             process.terminate()

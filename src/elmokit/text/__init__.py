@@ -1,1 +1,1 @@
-"""Strings to integers: sentences, words, characters, vocabularies."""
+"""Text to words, characters and numbers: text files, sentences, tokens, vocabularies."""

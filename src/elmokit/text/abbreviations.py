@@ -1,27 +1,28 @@
-"""Which words own the period after them: one list for the tokenizer and the sentence splitter.
+"""Abbreviations: which words include the period after them.
 
-The hard part is not the list but its doubtful members: `No.` is an abbreviation before a number and
-a sentence elsewhere, `Sun.` a day before a date, `J.` an initial before a name. Those are kept in
-sets of their own, each with the one look around that settles it. Knows English (and the initials
-and dotted letters of any alphabet); knows nothing of files, tokens or sentences.
+The tokenizer and the sentence splitter share this list. Its hard cases are ambiguous: `No.` is an
+abbreviation before a number and a sentence elsewhere, `Sun.` is a day before a date, `J.` an
+initial before a name. Those are in sets of their own, each with the context that decides. Knows
+English, and the initials and dotted letters of any alphabet; knows nothing about files, tokens or
+sentences.
 """
 
 import re
 
 
 def _forms(words: str, upper: bool = True) -> frozenset[str]:
-    """The words as written, and in capitals (`INC.`) where no other word looks like that."""
+    """Return the words as written and, with `upper`, in capitals (`INC.`) as well."""
     listed = words.split()
     return frozenset(listed + [word.upper() for word in listed if upper])
 
 
-# Stand before a name, so they never end a sentence.
+# Titles precede a name, so they never end a sentence.
 TITLES = _forms(
     "Mr Mrs Ms Mx Dr Drs Prof Hon Messrs Mme Mlle Msgr Mgr Fr Supt Capt Cpt Cmdr Cdr Lt Sgt Cpl Pvt"
     " Brig Gov Gens Cols Sens Reps Revs Profs Mt Mts"
 ) | _forms("Rev Gen Col Maj Adm Sen Rep Pres Det Insp Sec-Gen Maj-Gen Lt-Gen Lt-Col", upper=False)
 
-# Keep their period wherever they stand; a sentence may end after them.
+# Always keep their period; a sentence may end after them.
 ALWAYS = (
     _forms("etc vs al cf viz approx dept esp incl misc eg ie ca seq ibid et-al resp")
     | _forms("Etc Vs Cf Viz Approx Esp Incl Misc Eg Ie Resp", upper=False)
@@ -51,7 +52,7 @@ AFTER_BRACKET = _forms("lit pop est trans abbr pron ed eds orig aka née", upper
 # Units: after a number, with the sentence going on (6 ft. tall).
 UNITS = _forms("ft in lb lbs oz yd yds mi sq cu hr hrs min mins sec secs yr yrs", upper=False)
 
-# Words that begin sentences and seldom names: what tells `the U.S. He` from `the U.S. Navy`.
+# Words that often begin a sentence and seldom a name: `the U.S. He` versus `the U.S. Navy`.
 STARTERS = _forms(
     "The A An This That These Those He She It We They I You His Her Its Their Our My Your In On At"
     " By For From With After Before During When While Where Whether Although Though As If Since"
@@ -68,12 +69,12 @@ STARTERS = _forms(
 _NUMBER = re.compile(r"\d|[IVXLC]+\b")
 _DATE = re.compile(r"\d|,|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
-# Letters with periods between them: U.S, e.g, т.е, Ph.D, non-U.S (the last period is outside).
+# Letters with periods between them: U.S, e.g, т.е, Ph.D, non-U.S (without the last period).
 _DOTTED = re.compile(r"(?:^|[-.])[^\W\d_][a-z]{0,3}\.[^\W\d_][a-z]{0,3}\Z")
 
 
 def starts_sentence(after: str) -> bool:
-    """Whether the text goes on with a word that usually begins a sentence."""
+    """Return whether the text begins with a word that usually begins a sentence."""
     first = _FIRST_WORD.match(after)
     # A letter with a period is an initial (`J. A. Smith`), not the article.
     return (
@@ -84,15 +85,18 @@ def starts_sentence(after: str) -> bool:
 
 
 def is_dotted(word: str) -> bool:
-    """Whether the word is letters with periods between them, such as `U.S` or `Ph.D`."""
+    """Return whether the word is letters with periods between them, such as `U.S` or `Ph.D`."""
     return "." in word and _DOTTED.search(word[-12:]) is not None
 
 
 def owns_period(word: str, before: str, after: str) -> bool:
-    """Whether the period after `word` is part of it.
+    """Return whether the period after `word` is part of the word.
 
-    `before` is the word (or token) before, `after` what follows the period, spaces left out; empty
-    where the text or the paragraph ends. A few characters of `after` are enough.
+    Args:
+        word: The word without the period.
+        before: The word or token before it; empty at the beginning of the text.
+        after: The text after the period and any spaces, or its first few characters; empty at the
+            end of the text or paragraph.
     """
     if word in TITLES or word in ALWAYS or is_dotted(word):
         return True

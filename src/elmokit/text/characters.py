@@ -1,11 +1,11 @@
-"""Words to the characters that a biLM reads, in one of two schemes.
+"""Encoding words as the character ids that a biLM reads, in one of two schemes.
 
-*Bytes*, of bilm-tf and AllenNLP: a word is its UTF-8 bytes between two marks, `[258, bytes…, 259]`,
-cut to the model's maximum length, then filled with 260. The sentence marks `<S>` and `</S>` are
-`[258, 256, 259]` and `[258, 257, 259]`.
+*Bytes*, as in bilm-tf and AllenNLP: a word is its UTF-8 bytes between two marks,
+`[258, bytes…, 259]`, cut to the model's maximum length and padded with 260. The sentence marks
+`<S>` and `</S>` are `[258, 256, 259]` and `[258, 257, 259]`.
 
-*Code points*, of ELMoForManyLangs: the same, but every character is a Unicode code point that the
-model's own alphabet numbers, and so are the marks, which have names there.
+*Code points*, as in ELMoForManyLangs: the same, but a character is a Unicode code point, and its
+id is its index in the model's own alphabet, which also has entries for the marks.
 
 Knows nothing about weights or vocabularies.
 Shape letters: U words, C characters, B sentences, T words of the longest sentence.
@@ -26,60 +26,65 @@ BEGIN_SENTENCE, END_SENTENCE = 256, 257
 BEGIN_WORD, END_WORD = 258, 259
 PADDING = 260
 BYTE_CHARACTERS = 261
-"""Rows of a character table: 256 bytes and the five marks."""
+"""Number of rows of a character table: 256 bytes and five marks."""
 
 BOS, EOS = "<S>", "</S>"
-"""The sentence marks as words. Typed in a text they mean the marks, as in bilm-tf and AllenNLP."""
+"""The sentence marks as words. In a text they stand for the marks, as in bilm-tf and AllenNLP."""
 
 NAMED_BOS, NAMED_EOS, NAMED_UNKNOWN = "<bos>", "<eos>", "<oov>"
 ALPHABET_MARKS = (NAMED_BOS, NAMED_EOS, "<bow>", "<eow>", NAMED_UNKNOWN, "<pad>")
-"""The entries of a code-point alphabet that are no characters."""
+"""The entries of a code-point alphabet that are marks rather than characters."""
 
-Ids = tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]
-"""Character ids (U, C), and how many of each row are not padding (U,)."""
+CharacterIds = tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]
+"""Character ids (U, C), and the length of each word before its padding (U,)."""
 
 
-class Characters(Protocol):
-    """A scheme, ready for one model."""
+class CharacterEncoder(Protocol):
+    """Encodes words as character ids, with the settings of one model."""
 
     @property
     def marks(self) -> tuple[str, str]:
-        """The words that begin and end a sentence."""
+        """The words that mark the beginning and the end of a sentence."""
 
     @property
     def padding(self) -> int:
-        """The id behind the end of a word."""
+        """The id that fills the row after the end of a word."""
 
-    def encode(self, words: Sequence[str]) -> Ids:
-        """Words to character ids, and how many of each row are not padding."""
+    def encode(self, words: Sequence[str]) -> CharacterIds:
+        """Return the character ids of words, and the length of each before its padding."""
 
 
-class Bytes:
-    """UTF-8 bytes."""
+class ByteEncoder:
+    """Encodes words as UTF-8 bytes."""
 
     marks = (BOS, EOS)
     padding = PADDING
 
     def __init__(self, max_characters: int) -> None:
-        """A word has at most so many characters, its two marks included."""
+        """Set the maximum length of a word in bytes, including its two marks."""
         self._max_characters = max_characters
 
-    def encode(self, words: Sequence[str]) -> Ids:
-        """See `encode_words`."""
+    def encode(self, words: Sequence[str]) -> CharacterIds:
+        """Return the byte ids of words, and the length of each before its padding."""
         return encode_words(words, self._max_characters)
 
 
-class CodePoints:
-    """Unicode code points, numbered by an alphabet; those it lacks are all the same one."""
+class CodePointEncoder:
+    """Encodes words as Unicode code points of an alphabet; all others get one common id."""
 
     marks = (NAMED_BOS, NAMED_EOS)
 
     def __init__(self, alphabet: Dictionary, max_characters: int) -> None:
-        """The alphabet has all of `ALPHABET_MARKS`."""
-        bos, eos, bow, eow, unknown, self.padding = (alphabet.find(m) for m in ALPHABET_MARKS)
+        """Prepare the encoder.
+
+        Args:
+            alphabet: The characters that have an id, with all of `ALPHABET_MARKS`.
+            max_characters: Maximum length of a word in characters, including its two marks.
+        """
+        bos, eos, bow, eow, unknown, self.padding = (alphabet.index_of(m) for m in ALPHABET_MARKS)
         self._marks = {NAMED_BOS: bos, NAMED_EOS: eos}
-        # ELMoForManyLangs begins a word with the character it calls the end of a word, and ends it
-        # with the beginning. Its models were trained so.
+        # ELMoForManyLangs begins a word with the mark that it calls the end of a word, and ends it
+        # with the other. Its models were trained that way.
         self._begin, self._end = eow, bow
         self._max_characters = max_characters
         self._id_of = np.full(sys.maxunicode + 1, unknown, np.int16)
@@ -87,10 +92,10 @@ class CodePoints:
             if len(entry) == 1:
                 self._id_of[ord(entry)] = i
 
-    def encode(self, words: Sequence[str]) -> Ids:
-        """Words to character ids, and how many of each row are not padding."""
+    def encode(self, words: Sequence[str]) -> CharacterIds:
+        """Return the character ids of words, and the length of each before its padding."""
         room = self._max_characters - 2
-        # A sentence mark is one character; which one is said below.
+        # A sentence mark is one character, whose id is set below.
         pieces = ["?" if word in self._marks else word[:room] for word in words]
         points = "".join(pieces).encode("utf-32-le", "surrogatepass")
         flat = self._id_of[np.frombuffer(points, "<u4")]
@@ -103,14 +108,14 @@ class CodePoints:
         return ids_UC, lengths_U
 
 
-def encode_words(words: Sequence[str], max_characters: int = 50) -> Ids:
-    """Words to byte ids (U, C), and how many of each row are not padding (U,)."""
+def encode_words(words: Sequence[str], max_characters: int = 50) -> CharacterIds:
+    """Return the byte ids (U, C) of words, and the length of each before its padding (U,)."""
     room = max_characters - 2  # the two marks of a word
     # "ignore" drops lone surrogates, which have no UTF-8 form, as the original code does.
     pieces = [word.encode("utf-8", "ignore")[:room] for word in words]
     sentence_marks = [row for row, word in enumerate(words) if word in (BOS, EOS)]
     for row in sentence_marks:
-        pieces[row] = b"?"  # one character; which one is said below, for it is no byte
+        pieces[row] = b"?"  # one character, whose id is set below, since it is not a byte
     flat = np.frombuffer(b"".join(pieces), np.uint8)
     ids_UC, lengths_U = _lay_out(
         flat, list(map(len, pieces)), max_characters, BEGIN_WORD, END_WORD, PADDING
@@ -127,8 +132,8 @@ def _lay_out(
     begin: int,
     end: int,
     padding: int,
-) -> Ids:
-    """The characters of all words, one word after another, scattered to their rows at once."""
+) -> CharacterIds:
+    """Place the characters of all words, given one word after another, in one row per word."""
     counts_U = np.array(counts, np.int64)
     every_U = np.arange(len(counts))
     rows = np.repeat(every_U, counts_U)
@@ -144,9 +149,9 @@ def _lay_out(
 def encode_sentences(
     sentences: Sequence[Sequence[str]], max_characters: int = 50
 ) -> npt.NDArray[np.int64]:
-    """Sentences to the ids that networks take at inference (B, T, C): shifted by 1, 0 is no word.
+    """Return byte ids (B, T, C) for inference: shifted by 1, so that 0 means "no word".
 
-    The sentence marks are not added. This is what AllenNLP calls `batch_to_ids`.
+    Sentence marks are not added. AllenNLP calls this function `batch_to_ids`.
     """
     longest = max((len(sentence) for sentence in sentences), default=0)
     ids_BTC = np.zeros((len(sentences), longest, max_characters), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Reading compressed streams: gzip, bzip2, xz and Zstandard, told apart by their first bytes."""
+"""Reading compressed streams: gzip, bzip2, xz and Zstandard, recognized by their first bytes."""
 
 from __future__ import annotations
 
@@ -9,23 +9,31 @@ from contextlib import contextmanager
 from lzma import LZMAError
 from typing import Any, Protocol
 
-from elmokit.errors import FormatError, MissingExtra
+from elmokit.errors import FormatError
+from elmokit.extras import require
 
 
-class Stream(Protocol):
-    """All that is asked of an open file."""
+class ByteStream(Protocol):
+    """An open binary file, of which only `read` is used."""
 
     def read(self, size: int, /) -> bytes | None:
-        """The next bytes, none at the end."""
+        """Return the next bytes, or none at the end."""
 
 
-HEAD = 10
-"""How many bytes tell."""
+HEAD_BYTES = 10
+"""Number of bytes at the start of a file that identify its compression."""
 SUFFIXES = (".gz", ".xz", ".bz2", ".zst")
+"""File name endings that promise a compressed file."""
 
 
-def decompressed(stream: Any, head: bytes, name: str) -> Stream:
-    """The stream as it is, or what it becomes; `head` is how it begins, `name` for messages."""
+def decompress(stream: Any, head: bytes, name: str) -> ByteStream:
+    """Return a stream of decompressed bytes, or the stream itself if it is not compressed.
+
+    Args:
+        stream: The open binary file, at its beginning.
+        head: The first `HEAD_BYTES` bytes of the stream.
+        name: Name of the file for error messages.
+    """
     if head.startswith(b"\x1f\x8b"):
         import gzip
 
@@ -39,44 +47,43 @@ def decompressed(stream: Any, head: bytes, name: str) -> Stream:
 
         return bz2.open(stream)
     if head.startswith(b"\x28\xb5\x2f\xfd"):
-        return _zstandard(stream, name)
+        return _open_zstandard(stream, name)
     if head and name.endswith(SUFFIXES):
-        raise FormatError(f"{name} is not compressed as its name says; it begins with {head!r}")
-    plain: Stream = stream
+        raise FormatError(
+            f"{name} is not compressed, although its name says so: it begins with {head!r}. "
+            "Rename it, or download it again"
+        )
+    plain: ByteStream = stream
     return plain
 
 
-def _zstandard(stream: Any, name: str) -> Stream:
+def _open_zstandard(stream: Any, name: str) -> ByteStream:
     try:
         from compression import zstd  # type: ignore[import-not-found,unused-ignore]
     except ImportError:  # Python before 3.14
-        pass
-    else:
-        opened: Stream = zstd.open(stream)
-        return opened
-    try:
-        import zstandard  # type: ignore[import-not-found,unused-ignore]
-    except ImportError as error:
-        raise MissingExtra(
-            f"{name} is compressed with Zstandard, which needs the package zstandard "
-            f"({error}): pip install zstandard, or unpack it first: zstd -d"
-        ) from None
-    reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-    return io.BufferedReader(reader, 1 << 18)
+        zstandard = require("zstandard", f"Files compressed with Zstandard, such as {name},")
+        reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        return io.BufferedReader(reader, 1 << 18)
+    opened: ByteStream = zstd.open(stream)
+    return opened
 
 
 @contextmanager
-def readable(name: str) -> Iterator[None]:
-    """Turn what the decompressors raise into a message that names the file."""
+def explain_damage(name: str) -> Iterator[None]:
+    """Turn the errors of the decompressors into a `FormatError` that names the file."""
     try:
         yield
     except (EOFError, LZMAError, zlib.error) as error:
-        raise FormatError(f"{name} is damaged or cut off: {error}") from None
+        raise FormatError(_damaged(name, error)) from None
     except OSError as error:
-        if error.errno is not None:  # the disk's, not the format's
+        if error.errno is not None:  # an error of the disk, not of the content
             raise
-        raise FormatError(f"{name} is damaged or cut off: {error}") from None
+        raise FormatError(_damaged(name, error)) from None
     except Exception as error:
-        if type(error).__name__ != "ZstdError":  # of whichever of the two packages
+        if type(error).__name__ != "ZstdError":  # raised by either of the two packages
             raise
-        raise FormatError(f"{name} is damaged or cut off: {error}") from None
+        raise FormatError(_damaged(name, error)) from None
+
+
+def _damaged(name: str, error: Exception) -> str:
+    return f"{name} is damaged or truncated and cannot be decompressed: {error}"

@@ -1,7 +1,8 @@
-"""The strings that rows of a table belong to: characters or words that a model has numbers for.
+"""The strings that have a row in an embedding table: the characters or words a model knows.
 
-Entry i is row i. Unlike a `Vocabulary`, which is what a model can *say*, this is what it can read
-as a whole. An entry may be any string, white space and line breaks too, so the file is JSON.
+Entry i belongs to row i. Unlike a `Vocabulary`, which lists the words that a model can *predict*,
+this lists what it can read as one unit. An entry may be any string, including white space and line
+breaks, so the file is JSON.
 """
 
 from __future__ import annotations
@@ -14,40 +15,49 @@ from elmokit.errors import FormatError
 
 
 class Dictionary(Sequence[str]):
-    """A list of different strings that also answers `find(entry)`."""
+    """A sequence of distinct strings with a fast `index_of(entry)`."""
 
     def __init__(self, entries: Iterable[str]) -> None:
-        """Raise `FormatError` for what is no string, or there twice."""
+        """Store the entries; raise `FormatError` if one is not a string or occurs twice."""
         self._entries = tuple(entries)
         for i, entry in enumerate(self._entries):
             if not isinstance(entry, str):
                 raise FormatError(f"entry {i} of a dictionary is {entry!r}; expected a string")
         self._row = {entry: i for i, entry in enumerate(self._entries)}
         if len(self._row) < len(self._entries):
-            twice = next(entry for i, entry in enumerate(self._entries) if self._row[entry] != i)
-            raise FormatError(f"a dictionary has {twice!r} twice; expected different entries")
+            duplicate = next(
+                entry for i, entry in enumerate(self._entries) if self._row[entry] != i
+            )
+            raise FormatError(f"a dictionary has {duplicate!r} twice; expected distinct entries")
 
     @classmethod
     def parse(cls, data: bytes, source: str) -> Dictionary:
-        """Read a JSON list of strings."""
+        """Parse a JSON list of strings.
+
+        Args:
+            data: The content of the file.
+            source: Name of the file for error messages.
+        """
         try:
             entries = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise FormatError(f"{source} is not JSON: {error}") from None
+            raise FormatError(f"{source} is not valid JSON: {error}") from None
         if not isinstance(entries, list):
-            raise FormatError(f"{source} holds no JSON list")
+            raise FormatError(
+                f"{source} holds a {type(entries).__name__}; expected a JSON list of strings"
+            )
         try:
             return cls(entries)
         except FormatError as error:
             raise FormatError(f"{source}: {error}") from None
 
     def dump(self) -> bytes:
-        """A JSON list, one entry a line, all ASCII: lone surrogates survive too."""
+        """Return the entries as a JSON list in ASCII, one per line; lone surrogates survive."""
         return (json.dumps(self._entries, indent=0) + "\n").encode("ascii")
 
-    def find(self, entry: str, otherwise: int = -1) -> int:
-        """The row of an entry, or `otherwise`."""
-        return self._row.get(entry, otherwise)
+    def index_of(self, entry: str, default: int = -1) -> int:
+        """Return the row of an entry, or `default` if there is no such entry."""
+        return self._row.get(entry, default)
 
     def __contains__(self, entry: object) -> bool:
         return entry in self._row

@@ -1,8 +1,9 @@
-"""Text files of all kinds as blocks of whole lines, and how much of them was read.
+"""Text files of all kinds: the one place where text is opened, decompressed and decoded.
 
-Plain, gzip, bzip2, xz and Zstandard are told apart by their first bytes, so that a name need not
-say it and stdin may be compressed too; Parquet gives the rows of one column of strings. Only a
-newline ends a line. Nothing here holds more than a block, or knows sentences and words.
+Plain, gzip, bzip2, xz and Zstandard files are recognized by their first bytes, so that any name
+will do and stdin may be compressed too; a Parquet file gives the rows of one column of strings.
+Text is UTF-8, with or without a byte order mark. Only a newline ends a line. Nothing here holds
+more than a block in memory, or knows sentences and words.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import hashlib
 import io
 import os
 import re
-import secrets
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,26 +21,46 @@ from typing import Any, NamedTuple
 
 from elmokit.errors import FormatError, InputError
 from elmokit.text import parquet
-from elmokit.text.compressed import HEAD, Stream, decompressed, readable
+from elmokit.text.compressed import HEAD_BYTES, ByteStream, decompress, explain_damage
 
 STDIN = "-"
+"""The file name that stands for standard input."""
 LONGEST_LINE = 16 << 20
-"""Bytes; a longer line is cut between two words, since a block has to fit into memory."""
+"""Length in bytes from which a line is cut between two words, since a block must fit in memory."""
+LINES_BLOCK_BYTES = 1 << 18
+"""Number of bytes that are read at once where lines are wanted one by one."""
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 
-class Block(NamedTuple):
-    """Some lines of a file that follow each other."""
+class TextBlock(NamedTuple):
+    """Some consecutive lines of a file."""
 
     name: str
-    """The file's."""
+    """Name of the file."""
     first_line: int
-    """The number of the first line in the file, from 1."""
+    """Number of the first line in the file, counting from 1."""
     data: bytes
+    """The lines as they are in the file, after decompression."""
 
 
-def paragraphs_of(lines: Iterable[str]) -> Iterator[str]:
-    """Lines joined to paragraphs, which blank lines separate."""
+def read_lines(path: str | Path) -> Iterator[tuple[str, str]]:
+    """Yield the location ("file:line") and the text of every line, without its line end.
+
+    Args:
+        path: A text file, compressed or not, or a Parquet file; `"-"` is stdin.
+    """
+    name = display_name(str(path))
+    for number, line in TextFile(str(path)).lines():
+        yield f"{name}:{number}", line
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Return the content of a text file as bytes, decompressed if need be."""
+    return b"".join(block.data for block in TextFile(str(path)).blocks(1 << 20))
+
+
+def join_paragraphs(lines: Iterable[str]) -> Iterator[str]:
+    """Join lines to paragraphs, which are separated by blank lines."""
     paragraph: list[str] = []
     for line in lines:
         if line.strip():
@@ -52,53 +72,19 @@ def paragraphs_of(lines: Iterable[str]) -> Iterator[str]:
         yield "\n".join(paragraph)
 
 
-def checksum(path: str | Path) -> str:
-    """SHA-256 of a file, or of all files of a directory with their names."""
-    place = Path(path).expanduser()
-    try:
-        if not place.is_dir():
-            with place.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    digest = hashlib.sha256()
-    for each in sorted(place.rglob("*")):
-        if each.is_file():
-            digest.update(f"{each.relative_to(place).as_posix()} {checksum(each)}\n".encode())
-    return digest.hexdigest()
-
-
-def write_text(path: Path, text: str) -> None:
-    """A file, at once or not at all."""
-    stage = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        stage.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(stage, path)
-    finally:
-        stage.unlink(missing_ok=True)
-
-
-def lines_of(path: Path) -> Iterator[tuple[str, str]]:
-    """The place ("file:line") and the text of every line, as it is but for its end."""
-    try:
-        for block in TextFile(str(path)).blocks(1 << 20):
-            for number, line in enumerate(decode_lines(block), start=block.first_line):
-                yield f"{path}:{number}", line
-    except OSError as error:
-        raise FormatError(f"{path} cannot be read: {error.strerror or error}") from None
-
-
 def find_files(paths: Iterable[str], leave_out: Iterable[str | Path] = ()) -> list[str]:
-    """The files that paths, patterns and directories name, in a fixed order; `-` is stdin.
+    """Return the files that paths, patterns and directories name, in a fixed order.
 
-    A directory stands for all files under it but hidden ones. `leave_out` are files, or whole
-    directories, that are not wanted even if they are found there.
+    Args:
+        paths: Files, glob patterns and directories; `"-"` is stdin. A directory stands for all
+            files under it, except hidden ones.
+        leave_out: Files or directories to skip wherever they are found.
     """
-    left_out = {Path(path).resolve() for path in leave_out}
-    found: dict[str, None] = {}  # a set that keeps the order
+    skipped = {Path(path).resolve() for path in leave_out}
+    files: dict[str, None] = {}  # a set that keeps the order
     for path in map(os.path.expanduser, paths):
         if path == STDIN:
-            found[path] = None
+            files[path] = None
             continue
         matches = [path]
         if not os.path.exists(path) and glob.has_magic(path):
@@ -107,10 +93,10 @@ def find_files(paths: Iterable[str], leave_out: Iterable[str | Path] = ()) -> li
                 raise InputError(f"no file matches {path}")
         for match in matches:
             for file in _walk(Path(match)):
-                place = file.resolve()
-                if place not in left_out and left_out.isdisjoint(place.parents):
-                    found[str(file)] = None
-    return list(found)
+                resolved = file.resolve()
+                if resolved not in skipped and skipped.isdisjoint(resolved.parents):
+                    files[str(file)] = None
+    return list(files)
 
 
 def _walk(path: Path) -> Iterator[Path]:
@@ -119,19 +105,19 @@ def _walk(path: Path) -> Iterator[Path]:
             raise InputError(f"{path} does not exist; expected a text file or a directory of them")
         yield path
         return
-    files = 0
-    for folder, folders, names in os.walk(path):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+    count = 0
+    for directory, subdirectories, names in os.walk(path):
+        subdirectories[:] = sorted(name for name in subdirectories if not name.startswith("."))
         for name in sorted(names):
             if not name.startswith("."):
-                files += 1
-                yield Path(folder, name)
-    if not files:
-        raise InputError(f"{path} is a directory without files; expected text in it")
+                count += 1
+                yield Path(directory, name)
+    if not count:
+        raise InputError(f"{path} is a directory without files; expected text files in it")
 
 
-def decode_lines(block: Block) -> Iterator[str]:
-    """The lines of a block as strings, without what ends them or a byte order mark."""
+def decode_lines(block: TextBlock) -> Iterator[str]:
+    """Yield the lines of a block as strings, without line ends and without a byte order mark."""
     lines = block.data.split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -142,26 +128,27 @@ def decode_lines(block: Block) -> Iterator[str]:
             raise InputError(_not_utf8(block.name, number, line, error.start)) from None
         if "\0" in text:
             raise InputError(
-                f"{shown(block.name)}, line {number} holds a NUL character: it is no UTF-8 text "
-                "but UTF-16 or a binary file; convert it first, e.g. iconv -f utf-16 -t utf-8"
+                f"{display_name(block.name)}, line {number} holds a NUL character, so it is UTF-16 "
+                "or a binary file; expected UTF-8 text. Convert it first, for example: "
+                "iconv -f utf-16 -t utf-8"
             )
         if number == 1:
             text = text.removeprefix("\ufeff")
         yield text.rstrip("\r")
 
 
-def _not_utf8(name: str, number: int, line: bytes, place: int) -> str:
+def _not_utf8(name: str, number: int, line: bytes, position: int) -> str:
     encoding = "latin1"
     if number == 1 and line[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
     return (
-        f"{shown(name)}, line {number} is not UTF-8 (byte 0x{line[place]:02x} at {place}); "
-        f"convert it first, e.g. iconv -f {encoding} -t utf-8"
+        f"{display_name(name)}, line {number} is not UTF-8 (byte 0x{line[position]:02x} at "
+        f"{position}); convert it first, for example: iconv -f {encoding} -t utf-8"
     )
 
 
-def shown(name: str) -> str:
-    """A file's name in a message."""
+def display_name(name: str) -> str:
+    """Return the name of a file for messages: `stdin` instead of `-`."""
     return "stdin" if name == STDIN else name
 
 
@@ -169,45 +156,64 @@ class TextFile:
     """One text file, read once from its beginning to its end."""
 
     def __init__(self, name: str, column: str | None = None) -> None:
-        """`column` is the column of a Parquet file; `text`, or the only one of strings, if None."""
+        """Prepare to read a file; nothing is opened yet.
+
+        Args:
+            name: Path of the file; `"-"` is stdin.
+            column: Column of a Parquet file; by default `text`, or the only column of strings.
+        """
         self.name = name
         self._column = column
-        self._tally: _Tally | None = None
+        self._counter: _CountingReader | None = None
         self._position = 0
         self.sha256 = ""
-        """Of the bytes of the file (compressed, if it is); known when all blocks were read."""
+        """Checksum of the file as it is on disk; empty until all blocks have been read."""
 
     @property
     def size(self) -> int | None:
-        """The bytes of the file, where that can be known."""
+        """Size of the file on disk in bytes; None for stdin."""
         return None if self.name == STDIN else os.path.getsize(self.name)
 
     @property
     def position(self) -> int:
-        """How many of its bytes were read."""
-        return self._tally.count if self._tally else self._position
+        """Number of bytes that have been read from the disk."""
+        return self._counter.count if self._counter else self._position
 
-    def blocks(self, size: int, paragraphs: bool = False) -> Iterator[Block]:
-        """All lines, in blocks of about `size` bytes.
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield the number, counting from 1, and the text of every line."""
+        try:
+            for block in self._blocks(LINES_BLOCK_BYTES, paragraphs=False, row_end="\n"):
+                yield from enumerate(decode_lines(block), start=block.first_line)
+        except OSError as error:
+            raise FormatError(f"{self.name} cannot be read: {error.strerror or error}") from None
 
-        With `paragraphs` a block ends at a blank line, wherever there is one.
+    def blocks(self, size: int, paragraphs: bool = False) -> Iterator[TextBlock]:
+        """Yield all lines, in blocks of about `size` bytes.
+
+        Args:
+            size: Bytes to read at once.
+            paragraphs: End blocks at blank lines, wherever there are any.
         """
-        with self._opened() as raw:
-            self._tally = _Tally(raw)
-            stream = io.BufferedReader(self._tally, 1 << 18)
-            head = stream.peek(HEAD)[:HEAD]
+        # Each row of a table is a text of its own, and its last paragraph ends with it.
+        return self._blocks(size, paragraphs, row_end="\n\n")
+
+    def _blocks(self, size: int, paragraphs: bool, row_end: str) -> Iterator[TextBlock]:
+        with self._open() as raw:
+            self._counter = _CountingReader(raw)
+            stream = io.BufferedReader(self._counter, 1 << 18)
+            head = stream.peek(HEAD_BYTES)[:HEAD_BYTES]
             if self._is_parquet(head):
-                yield from self._parquet_blocks(size)
+                yield from self._parquet_blocks(size, row_end)
                 return
-            with readable(shown(self.name)):
-                plain = decompressed(stream, head, shown(self.name))
+            with explain_damage(display_name(self.name)):
+                plain = decompress(stream, head, display_name(self.name))
             yield from self._line_blocks(plain, size, paragraphs)
-            while stream.read(1 << 20):  # what may stand behind the end of compressed data
+            while stream.read(1 << 20):  # bytes behind the end of compressed data
                 pass
-            self.sha256 = self._tally.sha256.hexdigest()
+            self.sha256 = self._counter.sha256.hexdigest()
 
     @contextmanager
-    def _opened(self) -> Iterator[Stream]:
+    def _open(self) -> Iterator[ByteStream]:
         if self.name == STDIN:
             yield sys.stdin.buffer
         else:
@@ -217,19 +223,21 @@ class TextFile:
     def _is_parquet(self, head: bytes) -> bool:
         if self.name.endswith((".parquet", ".pq")):
             return True
-        if not head.startswith(parquet.MAGIC):
+        if not head.startswith(parquet.PARQUET_MAGIC):
             return False
         if self.name == STDIN:
-            raise InputError("stdin is a Parquet file, which is not read in order: give its path")
+            raise InputError(
+                "stdin is a Parquet file, which cannot be read from a pipe; give its path instead"
+            )
         with open(self.name, "rb") as file:
-            file.seek(-len(parquet.MAGIC), os.SEEK_END)
-            return file.read() == parquet.MAGIC
+            file.seek(-len(parquet.PARQUET_MAGIC), os.SEEK_END)
+            return file.read() == parquet.PARQUET_MAGIC
 
-    def _line_blocks(self, stream: Stream, size: int, paragraphs: bool) -> Iterator[Block]:
+    def _line_blocks(self, stream: ByteStream, size: int, paragraphs: bool) -> Iterator[TextBlock]:
         line = 1
         rest = b""
         while True:
-            with readable(shown(self.name)):
+            with explain_damage(display_name(self.name)):
                 data = stream.read(size)
             if not data:
                 break
@@ -239,42 +247,41 @@ class TextFile:
                 cut = _last_end(data, paragraphs=False) or _between_words(data)
             if cut:
                 block, rest = data[:cut], data[cut:]
-                yield Block(self.name, line, block)
+                yield TextBlock(self.name, line, block)
                 line += block.count(b"\n")
             else:
                 rest = data
         if rest:
-            yield Block(self.name, line, rest)
+            yield TextBlock(self.name, line, rest)
 
-    def _parquet_blocks(self, size: int) -> Iterator[Block]:
+    def _parquet_blocks(self, size: int, row_end: str) -> Iterator[TextBlock]:
         with open(self.name, "rb") as file:
             self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        self._tally = None
+        self._counter = None
         total = self.size or 0
         line = 1
         buffered: list[str] = []
         length = 0
-        for row, done in parquet.rows_of(self.name, self._column):
-            self._position = int(done * total)
+        for row, fraction in parquet.read_text_column(self.name, self._column):
+            self._position = int(fraction * total)
             buffered.append(row)
             length += len(row)
             if length >= size:
-                block = Block(self.name, line, _joined(buffered))
+                block = TextBlock(self.name, line, _join_rows(buffered, row_end))
                 yield block
                 line += block.data.count(b"\n")
                 buffered, length = [], 0
         self._position = total
         if buffered:
-            yield Block(self.name, line, _joined(buffered))
+            yield TextBlock(self.name, line, _join_rows(buffered, row_end))
 
 
-def _joined(rows: Sequence[str]) -> bytes:
-    # Each row is a text of its own, whose last paragraph ends with it.
-    return "".join(f"{row}\n\n" for row in rows).encode("utf-8")
+def _join_rows(rows: Sequence[str], row_end: str) -> bytes:
+    return "".join(row + row_end for row in rows).encode("utf-8")
 
 
 def _last_end(data: bytes, paragraphs: bool) -> int:
-    """Where the last complete line or paragraph ends; 0 if none does."""
+    """Return where the last complete line or paragraph ends; 0 if none does."""
     end = data.rfind(b"\n") + 1
     if not paragraphs:
         return end
@@ -283,15 +290,15 @@ def _last_end(data: bytes, paragraphs: bool) -> int:
     while True:
         start = max(0, len(data) - reach)
         last = 0
-        for found in _BLANK_LINE.finditer(data, start):
-            last = found.end()
+        for match in _BLANK_LINE.finditer(data, start):
+            last = match.end()
         if last or not start:
             return last
         reach *= 4
 
 
 def _between_words(data: bytes) -> int:
-    """Where a line without an end may be cut: behind a space, else between two characters."""
+    """Return where a line without an end may be cut: after a space, else between characters."""
     if cut := data.rfind(b" ") + 1:
         return cut
     cut = len(data)
@@ -300,10 +307,10 @@ def _between_words(data: bytes) -> int:
     return cut - 1 or len(data)
 
 
-class _Tally(io.RawIOBase):
-    """A file that counts and hashes what is read from it."""
+class _CountingReader(io.RawIOBase):
+    """A file that counts and hashes the bytes that are read from it."""
 
-    def __init__(self, raw: Stream) -> None:
+    def __init__(self, raw: ByteStream) -> None:
         self._raw = raw
         self.count = 0
         self.sha256 = hashlib.sha256()

@@ -1,43 +1,46 @@
-"""The strings of one column of a Parquet file. pyarrow is an extra."""
+"""The strings of one column of a Parquet file. pyarrow is an optional package."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from elmokit.errors import FormatError, InputError, MissingExtra
+from elmokit.errors import FormatError, InputError
+from elmokit.extras import require
 
-MAGIC = b"PAR1"
-"""How a Parquet file begins and ends."""
-ROWS = 256
+PARQUET_MAGIC = b"PAR1"
+"""The bytes that a Parquet file begins and ends with."""
+BATCH_ROWS = 256
+"""Number of rows that are read at once."""
 
 
-def rows_of(name: str, column: str | None) -> Iterator[tuple[str, float]]:
-    """The strings of a column one by one, each with the share of the file that was read by then."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtra(
-            f"{name} is a Parquet file, which needs pyarrow ({error}): "
-            "pip install 'elmokit[parquet]'"
-        ) from None
+def read_text_column(name: str, column: str | None) -> Iterator[tuple[str, float]]:
+    """Yield the strings of a column, each with the fraction of the file that has been read.
+
+    Args:
+        name: Path of the Parquet file.
+        column: Name of the column; by default `text`, or the only column of strings.
+    """
+    require("pyarrow", "Parquet files")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    done = 0
     try:
         with pq.ParquetFile(name) as file:
-            chosen = _text_column(name, file.schema_arrow, column)
-            done = 0
-            for batch in file.iter_batches(ROWS, columns=[chosen]):
+            chosen = _choose_column(name, file.schema_arrow, column)
+            for batch in file.iter_batches(BATCH_ROWS, columns=[chosen]):
                 done += batch.num_rows
                 for row in batch.column(0).to_pylist():
                     if row is not None:
                         yield row, done / file.metadata.num_rows
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}, before row {done}: not UTF-8 ({error})") from None
+        raise InputError(f"{name}, before row {done}: the text is not UTF-8 ({error})") from None
     except (pa.ArrowException, OSError) as error:
-        raise FormatError(f"{name} is no readable Parquet file: {error}") from None
+        raise FormatError(f"{name} cannot be read as a Parquet file: {error}") from None
 
 
-def _text_column(name: str, schema: Any, column: str | None) -> str:
+def _choose_column(name: str, schema: Any, column: str | None) -> str:
     import pyarrow as pa
 
     def is_text(kind: Any) -> bool:
@@ -45,20 +48,19 @@ def _text_column(name: str, schema: Any, column: str | None) -> str:
             kind = kind.value_type
         return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
-    strings = [field.name for field in schema if is_text(field.type)]
-    has = f"{name} has the columns {', '.join(schema.names)}"
+    text_columns = [field.name for field in schema if is_text(field.type)]
+    available = f"its columns of strings are: {', '.join(text_columns) or 'none'}"
     if column is not None:
-        if column not in strings:
-            what = "is not one of strings" if column in schema.names else "is none of them"
-            raise InputError(
-                f"{has}; {column!r} {what}. Of strings: {', '.join(strings) or 'none'}"
-            )
+        if column not in schema.names:
+            raise InputError(f"{name} has no column {column!r}; {available}")
+        if column not in text_columns:
+            raise InputError(f"{name}: the column {column!r} does not hold strings; {available}")
         return column
-    if "text" in strings:
+    if "text" in text_columns:
         return "text"
-    if len(strings) != 1:
+    if len(text_columns) != 1:
         raise InputError(
-            f"{has}, of strings {', '.join(strings) or 'none'}; say which one is the text: "
-            "--column NAME"
+            f"{name} has no column 'text', and {available}. Choose one with --column NAME, or "
+            "rename it to 'text'"
         )
-    return str(strings[0])
+    return str(text_columns[0])

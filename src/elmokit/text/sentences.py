@@ -1,12 +1,13 @@
-"""Running text to sentences with their places: `text[span.start:span.end] == span.text`.
+"""Splitting running text into sentences, with offsets: `text[span.start:span.end] == span.text`.
 
-A stop ends a sentence unless what stands around it says otherwise: an abbreviation or an initial
-before it, a small letter or a comma after it. A blank line always ends one. A single line break
-does not, since running text is wrapped, except before a list item and after a line less than half
-as long as its paragraph's longest (a heading, the end of a paragraph: no wrapping breaks there).
-Reads raw and tokenized text alike. Does not know words, nor headings inside one line; where the
-text itself is ambiguous (`in the U.S. Navy ships sailed`) it does not cut. Time is linear in the
-length of the text.
+A full stop, question mark or similar ends a sentence unless its context says otherwise: an
+abbreviation or an initial before it, a lowercase letter or a comma after it. A blank line always
+ends a sentence. A single line break does not, since running text is wrapped, except before a list
+item and after a line less than half as long as the longest line of its paragraph (a heading, or the
+end of a paragraph: wrapping never breaks there). Raw and tokenized text are both understood.
+
+Headings inside a line are not recognized, and ambiguous text (`in the U.S. Navy ships sailed`) is
+not split. Time is linear in the length of the text.
 """
 
 import re
@@ -16,39 +17,39 @@ from typing import NamedTuple
 from elmokit.text.abbreviations import TITLES, is_dotted, owns_period, starts_sentence
 
 
-class Span(NamedTuple):
-    """A sentence and its place in the text, in code points."""
+class SentenceSpan(NamedTuple):
+    """A sentence and its position in the text, in code points."""
 
     text: str
     start: int
     end: int
 
 
-def split_sentences(text: str) -> list[Span]:
-    """The sentences of a text in order, each with the place where it stands.
+def split_sentences(text: str) -> list[SentenceSpan]:
+    """Return the sentences of a text in order, each with its position in the text.
 
     >>> [span.text for span in split_sentences("Mr. Smith left. (He was tired.) So was I.")]
     ['Mr. Smith left.', '(He was tired.)', 'So was I.']
     """
-    spans: list[Span] = []
+    spans: list[SentenceSpan] = []
     for first, last in _blocks(text):
         for start, end in _cut(text, first, last):
-            spans.append(Span(text[start:end], start, end))
+            spans.append(SentenceSpan(text[start:end], start, end))
     return spans
 
 
-# Stops of scripts that put no space after them, and of those that do.
+# Sentence-final punctuation of scripts without a space after it, and of those with one.
 _TIGHT = "。｡！？．။។៕"
 _STOPS = ".!?…‼⁇⁈⁉‽؟۔।॥։።፧᙮᠃"
 _CLOSERS = "\"'”’»›)\\]}*_」』）】》〉"
 _STOP = re.compile(
     rf"(?P<stop>[{_TIGHT}{_STOPS}]+)(?P<closers>[{_CLOSERS}]*)"
-    r"(?:\[\d{1,4}\]){0,9}"  # marks of footnotes, as in Wikipedia.[1]
+    r"(?:\[\d{1,4}\]){0,9}"  # footnote marks, as in Wikipedia.[1]
 )
 _OPENERS = re.compile(r"[\"'“‘«‹(\[{¿¡*_`„「『（【《〈]*")
 _SPACE = re.compile(r"\s*")
 _CLOSER_APART = re.compile(r"(?:\"|''|”|’’|[)\]]|-R[RCS]B-)(?!\S)")
-# A word typed right behind the stop: `the end.The next`.
+# A word without a space after the stop: `the end.The next`.
 _GLUED = re.compile(r"[A-Z][a-z]*(?=[\s,'’])")
 _GOES_ON = re.compile(r"[,;:.!?…]|[-–—]+\s*[a-z]")
 # `"Who?" Tom Sawyer asked` is one sentence.
@@ -57,7 +58,7 @@ _SAYS = re.compile(
     r"(?:said|asked|cried|replied|answered|exclaimed|shouted|inquired|demanded|repeated|whispered"
     r"|returned|continued|called|added|says|asks|murmured|muttered|screamed|yelled)\b"
 )
-# `5 p.m. Monday`, `9 a.m. EST`: the phrase goes on.
+# `5 p.m. Monday`, `9 a.m. EST`: the phrase continues.
 _TIME_GOES_ON = re.compile(
     r"[A-Z]{2,4}\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Jan|Feb|Mar|Apr|May|June|July|Aug|Sep|Oct"
     r"|Nov|Dec|Eastern|Pacific|Central"
@@ -67,12 +68,12 @@ _ENUMERATOR = re.compile(r"[(\"“]?(?:\d{1,3}|[A-Za-z]|[ivxlcIVXLC]{1,5})\\?\Z"
 _INSIDE_SENTENCE = frozenset(
     {"e.g", "i.e", "E.g", "I.e", "eg", "ie", "vs", "cf", "viz", "approx", "ca", "P.S"}
 )
-# What may stand right before an abbreviation, in one piece with it.
+# What may precede an abbreviation without a space.
 _INSIDE_WORD = re.compile(r"--|[\"'“‘«(\[{*_—–/,;:]")
 
 
 def _cut(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The sentences between two places that no sentence crosses."""
+    """Yield the sentences between two positions that no sentence crosses."""
     start = counted = first
     quotes = 0
     for found in _STOP.finditer(text, first, last):
@@ -81,7 +82,7 @@ def _cut(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
         end = found.end()
         following = _skip(_SPACE, text, end, last)
         if (apart := _CLOSER_APART.match(text, following, last)) is not None:
-            # In tokenized text: a straight quotation mark closes if the sentence has one open.
+            # In tokenized text, a straight quotation mark closes one that the sentence has opened.
             if apart.group() == '"':
                 quotes += text.count('"', counted, following)
                 counted = following
@@ -100,10 +101,10 @@ def _cut(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 def _ends(text: str, start: int, found: re.Match[str], end: int, following: int, last: int) -> bool:
-    """Whether the stop that was found ends the sentence; the text goes on at `following`."""
+    """Return whether this stop ends the sentence; the text continues at `following`."""
     stop, closers = found["stop"], found["closers"]
     if stop[-1] in _TIGHT:
-        # 「行く。」と言った goes on behind its quotation.
+        # 「行く。」と言った continues after its quotation.
         return not closers or following > end
     if following == end:
         return _is_glued(text, found, closers, last)
@@ -122,13 +123,13 @@ def _ends(text: str, start: int, found: re.Match[str], end: int, following: int,
 
 
 def _ends_before_small(text: str, start: int, found: re.Match[str]) -> bool:
-    """Whether a stop before a small letter ends a sentence all the same."""
+    """Return whether a stop before a lowercase letter ends a sentence nevertheless."""
     stop, place = found["stop"], found.start()
     if found["closers"] or stop in {"!", "…"} or stop.startswith(".."):
         return False  # "Stop!" he said; and so ... on
-    if "?" in stop or text[start].islower():  # a writer without capitals
+    if "?" in stop or text[start].islower():  # a text without capitals
         return True
-    # No abbreviation is that long.
+    # No abbreviation is this long.
     last_letters = text[max(start, place - 5) : place]
     return len(last_letters) == 5 and last_letters.isalpha() and last_letters.islower()
 
@@ -146,7 +147,7 @@ def _is_glued(text: str, found: re.Match[str], closers: str, last: int) -> bool:
 
 
 def _is_abbreviation(text: str, start: int, place: int, following: int, letter: str) -> bool:
-    """Whether the period at `place` only abbreviates or numbers, and the sentence goes on."""
+    """Return whether the period at `place` only abbreviates or numbers: the sentence continues."""
     near = text[max(start, place - 60) : place]
     parts = ["", *near.split()]
     word = "" if near[-1:].isspace() else parts.pop()
@@ -172,13 +173,13 @@ def _is_abbreviation(text: str, start: int, place: int, following: int, letter: 
 
 
 def _first_letter(text: str, place: int, last: int) -> str:
-    """The first character behind opening quotation marks and brackets; empty at the end."""
+    """Return the first character after opening quotation marks and brackets; empty at the end."""
     place = _skip(_OPENERS, text, place, last)
     return text[place : place + 1]
 
 
 def _skip(pattern: re.Pattern[str], text: str, place: int, last: int) -> int:
-    """Where a run that may be empty ends."""
+    """Return where a match that may be empty ends."""
     found = pattern.match(text, place, last)
     return place if found is None else found.end()
 
@@ -187,7 +188,7 @@ _ITEM = re.compile(r"\s*(?:[-*•‣◦▪–—+]\s+|\(?(?:\d{1,3}|[A-Za-z])[.)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """The stretches that no sentence crosses: paragraphs, list items, headings."""
+    """Yield the stretches that no sentence crosses: paragraphs, list items, headings."""
     paragraph: list[tuple[int, int]] = []
     place = 0
     for line in text.splitlines(keepends=True):
@@ -201,7 +202,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _lines(text: str, paragraph: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """A paragraph, cut where a line ends on purpose."""
+    """Yield the parts of a paragraph, cut where a line was ended on purpose."""
     if not paragraph:
         return
     longest = max(end - start for start, end in paragraph)

@@ -1,15 +1,14 @@
-"""Raw text to words with their places: `text[token.start:token.end] == token.text`, always.
+"""Splitting raw text into words, with offsets: `text[token.start:token.end] == token.text`.
 
-English in the manner of the Penn Treebank (`do n't`, `John 's`, `( U.S. )`), because that is how
-the data sets of the field are cut; other languages by their spaces and punctuation. Nothing is
-normalized: a model reads the characters as they stand. Text that is tokenized already stays so.
+English is split like the Penn Treebank (`do n't`, `John 's`, `( U.S. )`), because the datasets of
+the field are; other languages by their spaces and punctuation. Nothing is normalized: a model reads
+the characters as they are. Text that is already tokenized stays unchanged.
 
-What it does not know: words of languages without spaces. A Han character is a token of its own, a
-run of kana is one; Thai, Lao, Khmer and Burmese stay whole between spaces, since cutting them
-takes a dictionary: give such models lists of words. Control characters and invisible marks
-(zero-width space, byte order mark, direction marks) separate words like a space and are in no
-token; the joiners that spelling needs stay inside their word. Time is linear in the length of the
-text, whatever the text.
+Languages without spaces are not segmented into words. Each Han character is a token, and so is a
+run of kana; Thai, Lao, Khmer and Burmese are split at spaces only, since anything better takes a
+dictionary: pass lists of words instead. Control characters and invisible marks (zero-width space,
+byte order mark, direction marks) separate words like a space and belong to no token; the joiners
+that spelling needs stay inside their word. Time is linear in the length of any text.
 """
 
 import re
@@ -22,20 +21,20 @@ from elmokit.text.abbreviations import owns_period
 
 
 class Token(NamedTuple):
-    """A word and its place in the text, in code points."""
+    """A word and its position in the text, in code points."""
 
     text: str
     start: int
     end: int
 
 
-def words(text: str) -> list[str]:
-    """The words of a text, without their places."""
+def split_words(text: str) -> list[str]:
+    """Return the words of a text as strings, without their positions."""
     return [token.text for token in tokenize(text)]
 
 
 def tokenize(text: str) -> list[Token]:
-    """The words of a text in order, each with the place where it stands.
+    """Return the words of a text in order, each with its position in the text.
 
     >>> [token.text for token in tokenize("She didn't go (yet).")]
     ['She', 'did', "n't", 'go', '(', 'yet', ')', '.']
@@ -63,7 +62,7 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
-# Two words written as one, and where the first ends; as the Treebank has them.
+# Two words written as one, and the length of the first, as in the Treebank.
 _COMPOUNDS = {"cannot": 3, "gonna": 3, "gotta": 3, "wanna": 3, "gimme": 3, "lemme": 3}
 _COMPOUNDS |= {f"{mark}{word}": 2 for mark in "'’" for word in ("tis", "twas", "twere", "twould")}
 
@@ -77,12 +76,12 @@ def _period_belongs(text: str, start: int, end: int, tokens: list[Token]) -> boo
     after = _AFTER_PERIOD.match(text, end + 1)
     assert after is not None  # all of it is optional
     before = tokens[-1].text if tokens else ""
-    # A longer word than this is no abbreviation, and copying it at each period costs time.
+    # A longer word is not an abbreviation, and copying it at each period would cost time.
     return owns_period(text[max(start, end - 40) : end], before, after[1])
 
 
 def _cuts(text: str, start: int, end: int) -> list[int]:
-    """The places inside a word where contractions and compounds come apart."""
+    """Return the positions inside a word where contractions and compounds are split."""
     if end - start <= 7 and (cut := _COMPOUNDS.get(text[start:end].lower())):
         return [start + cut]
     cuts: list[int] = []
@@ -95,7 +94,7 @@ def _cuts(text: str, start: int, end: int) -> list[int]:
 
 
 def _trim_address(text: str, start: int, end: int) -> int:
-    """The end of an address without the punctuation of the sentence around it."""
+    """Return the end of an address, without the punctuation of the sentence around it."""
     # Brackets belong to an address only in pairs: (see https://en.wikipedia.org/wiki/Set_(game)).
     unpaired = {
         close: text.count(close, start, end) - text.count(opening, start, end)
@@ -129,7 +128,7 @@ _FACES = r"""
   | </?3+(?!\w) | \^_+\^ | -_+-(?!\w) | ¯\\_\(ツ\)_/¯
 """
 
-# Every alternative either matches all of a run or looks ahead a bounded way: that keeps it linear.
+# Each alternative matches a whole run or looks ahead a bounded distance, which keeps it linear.
 _GRAMMAR = r"""
 [\s{invisible}]*(?:
   (?P<plain> [A-Za-z]+(?=[\ ,;)\n]) )
@@ -191,14 +190,14 @@ _GRAMMAR = r"""
 
 @cache
 def _pattern(ascii_only: bool) -> re.Pattern[str]:
-    """The compiled grammar, made at the first use.
+    """Return the compiled grammar, which is built at first use.
 
-    Walking the character table takes a moment, which a text of ASCII alone is spared.
+    Going through the Unicode character table takes a moment; ASCII text does not need that.
     """
     if ascii_only:
         marks, letters = "\u0300-\u036f", "0-9A-Za-z"
     else:
-        # `\w` lacks the combining marks, without which a word of Hindi or Thai falls to pieces.
+        # `\w` lacks the combining marks, without which words of Hindi or Thai would be cut up.
         marks = _ranges({"Mn", "Mc", "Me"})
         letters = _ranges({"Mn", "Mc", "Me", "Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No"})
     piece = f"[{letters}][{letters}{_JOINERS}]*"
@@ -219,11 +218,11 @@ def _pattern(ascii_only: bool) -> re.Pattern[str]:
 
 
 def _ranges(categories: set[str]) -> str:
-    """The characters of some Unicode categories, Han and kana left out, as a regex class."""
+    """Return the characters of some Unicode categories, except Han and kana, as a regex class."""
     apart = re.compile(f"[{_HAN}{_HIRAGANA}{_KATAKANA}]")
-    # Beyond these there is only Han: the second range is the variation selectors.
+    # Everything beyond these is Han; the second range is the variation selectors.
     chars = map(chr, (*range(0x20000), *range(0xE0100, 0xE01F0)))
     codes = [ord(c) for c in chars if unicodedata.category(c) in categories and not apart.match(c)]
-    # Along a run of neighbors the code and its place in the list grow alike.
+    # In a run of consecutive codes, code minus index is constant.
     runs = [list(run) for _, run in groupby(enumerate(codes), lambda pair: pair[1] - pair[0])]
     return "".join(f"{chr(run[0][1])}-{chr(run[-1][1])}" for run in runs)

@@ -1,4 +1,4 @@
-"""How long a run lasts: so many minutes, words or epochs, counted over all its sittings."""
+"""Training budgets: how long a run lasts, in minutes, tokens or epochs."""
 
 from __future__ import annotations
 
@@ -11,44 +11,51 @@ from elmokit.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """One of the three."""
+    """How long to train: exactly one of `minutes`, `tokens` and `epochs`.
+
+    A run that is stopped and resumed counts the time and text of all its sessions.
+    """
 
     minutes: float | None = None
+    """Minutes of training time, without evaluations and checkpoints."""
     tokens: int | None = None
-    """Words, and sentences' ends, that are predicted in each direction."""
+    """Predictions in each direction: words and ends of sentences."""
     epochs: float | None = None
+    """Passes over the training text."""
 
     def __post_init__(self) -> None:
-        """Refuse none, several, and nothing."""
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        if len(given) != 1:
+        limits = self.to_dict()
+        if len(limits) != 1:
             raise InputError(
-                f"the budget is {', '.join(given) or 'nothing'}; "
-                "expected one of minutes, tokens and epochs"
+                f"the budget sets {', '.join(limits) or 'nothing'}; "
+                "expected exactly one of minutes, tokens and epochs"
             )
-        ((name, value),) = given.items()
-        if not 0 < value < math.inf:
-            raise InputError(f"{name} is {value}; expected a number above 0")
+        ((unit, amount),) = limits.items()
+        if not 0 < amount < math.inf:
+            raise InputError(f"{unit} is {amount}; expected a number above 0")
 
     def spent(self, *, seconds: float, tokens: int, epoch_tokens: int) -> float:
-        """The part of it that is gone, 0 to 1."""
-        if self.minutes is not None:
-            part = seconds / (60 * self.minutes)
-        elif self.tokens is not None:
-            part = tokens / self.tokens
-        else:
-            part = tokens / ((self.epochs or 0) * epoch_tokens)
-        return min(part, 1.0)
+        """Return the fraction of the budget that is spent, from 0 to 1.
 
-    @property
-    def exact(self) -> bool:
-        """Whether a run with it does the same again, whatever the clock says."""
-        return self.minutes is None
+        Args:
+            seconds: Training time so far.
+            tokens: Predictions so far, in each direction.
+            epoch_tokens: Predictions per epoch, in each direction.
+        """
+        if self.minutes is not None:
+            fraction = seconds / (60 * self.minutes)
+        elif self.tokens is not None:
+            fraction = tokens / self.tokens
+        else:
+            fraction = tokens / ((self.epochs or 0) * epoch_tokens)
+        return min(fraction, 1.0)
+
+    def scaled(self, factor: float) -> Budget:
+        """Return a budget of the same unit, `factor` times as large."""
+        ((unit, amount),) = self.to_dict().items()
+        scaled = amount * factor
+        return Budget(**{unit: max(1, round(scaled)) if unit == "tokens" else scaled})
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-    def __str__(self) -> str:
-        ((name, value),) = self.to_dict().items()
-        return f"{value:,} {name}"
+        """Return the unit and the amount as a dictionary for JSON."""
+        return {unit: amount for unit, amount in vars(self).items() if amount is not None}

@@ -1,11 +1,11 @@
-"""Text to a corpus: what `elmo corpus` does.
+"""Building a corpus from text files, as `elmo corpus` does.
 
-Two passes. The first cuts the text into words, in parallel, and counts them (`chunks.py`,
-`wordlist.py`); the second replaces the chunks' own numbers by those of the whole (`shards.py`).
-Between the two it is decided which words the corpus knows and which lines are held out. Memory is
-bounded whatever the size of the text, but for the list of words, whose size is an option.
+There are two passes. The first splits the text into words, in parallel, and counts them
+(`chunks.py`, `word_counts.py`); the second replaces the word ids of each chunk by those of the
+corpus (`split_writer.py`). In between, the vocabulary and the held-out lines are chosen. Memory use
+does not grow with the text, except for the word list, whose size is an option.
 
-Interrupted, it leaves nothing behind (`directory.py`).
+An interrupted build leaves nothing behind (`corpus_directory.py`).
 """
 
 from __future__ import annotations
@@ -22,131 +22,154 @@ import numpy.typing as npt
 
 from elmokit.engine.native import usable_processors
 from elmokit.errors import FormatError, InputError
-from elmokit.text.files import STDIN, Block, TextFile, find_files, shown
+from elmokit.text.files import STDIN, TextBlock, TextFile, display_name, find_files
 from elmokit.text.vocabulary import UNKNOWN, Vocabulary
-from elmokit.train.chunks import Chunk, Form, Task, read_chunks
+from elmokit.train.chunks import Chunk, ChunkJob, TextForm, read_chunks
 from elmokit.train.corpus import COUNTS, TRAIN, VALID, VOCABULARY, WORDS, Corpus
-from elmokit.train.directory import beside, check_target, move, write_manifest
-from elmokit.train.heldout import HeldOut
-from elmokit.train.shards import SHARD_TOKENS, SplitWriter
-from elmokit.train.wordlist import WordCounts, by_frequency, make_list, make_vocabulary
+from elmokit.train.corpus_directory import (
+    check_target,
+    replace_directory,
+    staging_directory,
+    write_manifest,
+)
+from elmokit.train.held_out import HeldOutSelector
+from elmokit.train.split_writer import SHARD_TOKENS, SplitWriter
+from elmokit.train.word_counts import WordCounts, by_frequency, make_vocabulary, make_word_list
 
 CHUNK_BYTES = 2 << 20
+"""Bytes of text per chunk."""
 VOCABULARY_SIZE = 30_000
+"""Words in a vocabulary by default."""
 
-FEWEST_COUNTED = 1_000_000
-"""Words that are counted at least, however few are listed, or the vocabulary would suffer."""
+MIN_COUNTED_WORDS = 1_000_000
+"""Fewest distinct words to count, however short the word list, so that counts stay exact enough."""
 
-Report = Callable[[int, int | None, int], None]
-"""Told how many bytes were read so far, of how many if that is known, and the words in them."""
+CorpusCallback = Callable[[int, int | None, int], None]
+"""Called with the bytes read so far, the bytes in all (None if unknown), and the words read."""
 
 
 @dataclass(frozen=True)
-class Options:
-    """How a text becomes a corpus."""
+class CorpusOptions:
+    """How `build_corpus` turns text into a corpus."""
 
-    form: Form = "running"
+    form: TextForm = "running"
+    """What a line of the input is."""
     size: int | None = None
-    """Words of the vocabulary, the three marks among them; 30,000 unless `min_count` is given."""
+    """Words in the vocabulary, with the three marks; 30,000 unless `min_count` is set."""
     min_count: int | None = None
-    """How often a word of the vocabulary has to occur."""
+    """Fewest occurrences of a word in the vocabulary."""
     words: int = 4_000_000
-    """How many distinct words to tell apart; rarer ones are all `<UNK>`."""
+    """Largest number of distinct words in the word list; rarer ones become `<UNK>`."""
     held_out: float = 0.5
-    """Per cent of the lines that become `valid`, where no text is given for that."""
+    """Percent of the lines to hold out; ignored where separate held-out text is given."""
     column: str | None = None
-    """The text's column in Parquet files."""
+    """Name of the text column in Parquet files."""
 
     def __post_init__(self) -> None:
-        if self.form not in get_args(Form):
-            raise InputError(f"form is {self.form!r}; expected one of {', '.join(get_args(Form))}")
+        if self.form not in get_args(TextForm):
+            raise InputError(
+                f"form is {self.form!r}; expected one of {', '.join(get_args(TextForm))}"
+            )
         for name in ("size", "min_count", "words"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} is {value}; expected a number from 1 up")
         if self.size is not None and self.words < self.size:
             raise InputError(
-                f"words is {self.words:,}; expected at least as many as the vocabulary has, "
+                f"words is {self.words:,}; expected at least the size of the vocabulary, "
                 f"{self.size:,}"
             )
         if not 0 <= self.held_out <= 50:
-            raise InputError(f"held_out is {self.held_out}; expected per cent, from 0 to 50")
+            raise InputError(f"held_out is {self.held_out}; expected a percentage from 0 to 50")
 
 
 def build_corpus(
     texts: Sequence[str],
     out: str | Path,
-    options: Options = Options(),  # noqa: B008  # frozen
+    options: CorpusOptions = CorpusOptions(),  # noqa: B008  # frozen
     *,
     valid: Sequence[str] = (),
     vocabulary: Vocabulary | str | Path | None = None,
     processes: int | None = None,
     force: bool = False,
-    report: Report | None = None,
+    on_chunk: CorpusCallback | None = None,
     chunk_bytes: int = CHUNK_BYTES,
     shard_tokens: int = SHARD_TOKENS,
 ) -> Corpus:
-    """Make a corpus of text files and open it.
+    """Build a training corpus from text files and open it. The command `elmo corpus` does this.
 
-    `texts` and `valid` are files, directories or patterns; `-` is stdin. A `vocabulary`, or the
-    path of a vocab.txt, is taken as it is. The result is the same for any number of `processes`.
+    Args:
+        texts: Files, directories or patterns; `-` is stdin.
+        out: Directory to create.
+        options: How lines are split, and the sizes of vocabulary and held-out text.
+        valid: Files with held-out text; if empty, some lines of `texts` are held out.
+        vocabulary: Vocabulary to use unchanged, or the path of a vocab.txt; made from the text
+            if None.
+        processes: Number of worker processes, one per processor by default; the corpus does not
+            depend on it.
+        force: Replace the corpus in `out` if there is one.
+        on_chunk: Called after each chunk of text; see `CorpusCallback`.
+        chunk_bytes: Bytes of text per chunk.
+        shard_tokens: Words per file of the corpus, about.
     """
     target = Path(out).expanduser()
     check_target(target, force)
     held_out_files = find_files(valid, leave_out=[target])
     files = {TRAIN: find_files(texts, leave_out=[target, *held_out_files]), VALID: held_out_files}
     if not files[TRAIN]:
-        raise InputError("no text to train on: there is no file, or all of them are held out")
+        raise InputError(
+            "there is no text to train on; expected at least one file that is not held-out text"
+        )
     if vocabulary is not None:
-        vocabulary = _given(vocabulary, options)
+        vocabulary = _load_vocabulary(vocabulary, options)
     if valid:
         options = replace(options, held_out=0.0)
-    with beside(target) as place:
-        building = _Building(place, options, processes or usable_processors(), chunk_bytes)
-        if report is not None:
-            total = _total([*files[TRAIN], *files[VALID]])
-            building.report = lambda position, words: report(position, total, words)
+    with staging_directory(target) as directory:
+        builder = _CorpusBuilder(directory, options, processes or usable_processors(), chunk_bytes)
+        if on_chunk is not None:
+            total = _total_bytes([*files[TRAIN], *files[VALID]])
+            builder.on_chunk = lambda position, words: on_chunk(position, total, words)
         for split, names in files.items():
-            building.read(split, names)
-        building.hold_out()
-        building.number(vocabulary)
-        about = building.write(shard_tokens)
-        about["options"]["vocabulary"] = "given" if vocabulary is not None else "made"
-        write_manifest(place, about)
-        move(place, target, force)
+            builder.read(split, names)
+        builder.hold_out()
+        builder.assign_ids(vocabulary)
+        metadata = builder.write(shard_tokens)
+        metadata["options"]["vocabulary"] = "given" if vocabulary is not None else "made"
+        write_manifest(directory, metadata)
+        replace_directory(directory, target, force)
     return Corpus.open(target)
 
 
-class _Building:
-    """A corpus that is being made; its methods are called one after the other."""
+class _CorpusBuilder:
+    """The steps of building a corpus; its methods are called in the order of their definition."""
 
     def __init__(
         self,
-        place: Path,
-        options: Options,
+        directory: Path,
+        options: CorpusOptions,
         processes: int,
         chunk_bytes: int,
     ) -> None:
-        self.place = place
+        self.directory = directory
         self.options = options
         self.processes = processes
-        self.report: Callable[[int, int], None] | None = None
+        self.on_chunk: Callable[[int, int], None] | None = None
         self.chunk_bytes = chunk_bytes
         self.chunks: dict[str, list[Path]] = {TRAIN: [], VALID: []}
-        limit = max(options.words, FEWEST_COUNTED)
+        limit = max(options.words, MIN_COUNTED_WORDS)
         self.counts = {TRAIN: WordCounts(limit), VALID: WordCounts(limit)}
         self.sources: list[dict[str, Any]] = []
-        self.held_out = HeldOut(options.held_out / 100)
+        self.held_out = HeldOutSelector(options.held_out / 100)
         self.cut = self.lines = self.broken = 0
         self.bytes_read = 0
         self.words_read = 0
 
     def read(self, split: str, files: Sequence[str]) -> None:
-        """The first pass over a split: words to chunks and counts."""
+        """Do the first pass over a split: write chunks, and count words."""
         words_before = self.words_read
-        paths = closing(read_chunks(self._tasks(split, files), self.options.form, self.processes))
-        with paths as done:
-            for number, path in enumerate(done):
+        chunks = closing(read_chunks(self._jobs(split, files), self.options.form, self.processes))
+        with chunks as paths:
+            for number, path in enumerate(paths):
                 chunk = Chunk.load(path)
                 self.chunks[split].append(path)
                 self.counts[split].add(chunk.words, chunk.counts())
@@ -156,15 +179,15 @@ class _Building:
                 self.lines += chunk.lines
                 self.broken += chunk.broken
                 self.words_read += len(chunk.ids_N)
-                if self.report:
-                    self.report(self.bytes_read, self.words_read)
+                if self.on_chunk:
+                    self.on_chunk(self.bytes_read, self.words_read)
         if files and self.words_read == words_before:
-            names = ", ".join(map(shown, files[:3])) + (", …" if len(files) > 3 else "")
-            raise InputError(f"there are no words in {names}: expected text")
+            names = ", ".join(map(display_name, files[:3])) + (", …" if len(files) > 3 else "")
+            raise InputError(f"there are no words in {names}; expected text")
 
-    def _tasks(self, split: str, files: Sequence[str]) -> Iterator[Task]:
-        """The text in chunks of several blocks; where they end depends on the text alone."""
-        blocks: list[Block] = []
+    def _jobs(self, split: str, files: Sequence[str]) -> Iterator[ChunkJob]:
+        """Yield the text in chunks of several blocks, whose ends depend on the text alone."""
+        blocks: list[TextBlock] = []
         size = number = 0
         for name in files:
             file = TextFile(name, self.options.column)
@@ -174,32 +197,32 @@ class _Building:
                 blocks.append(block)
                 size += len(block.data)
                 if size >= self.chunk_bytes:
-                    yield self.place / f"{split}-{number:06d}.chunk", blocks
+                    yield self.directory / f"{split}-{number:06d}.chunk", blocks
                     blocks, size, number = [], 0, number + 1
             self.bytes_read = before + file.position
             self.sources.append(
                 {
-                    "name": shown(name),
+                    "name": display_name(name),
                     "split": split,
                     "bytes": file.position,
                     "sha256": file.sha256,
                 }
             )
         if blocks:
-            yield self.place / f"{split}-{number:06d}.chunk", blocks
+            yield self.directory / f"{split}-{number:06d}.chunk", blocks
 
     def hold_out(self) -> None:
-        """Decide which lines of the text to train on are held out."""
-        if self.held_out.settle() >= self.words_read:
-            self.held_out.clear()  # it is all there is, such as one long line
+        """Choose the held-out lines of the training text, and move their counts."""
+        if self.held_out.finalize() >= self.words_read:
+            self.held_out.clear()  # nothing would be left, such as of one long line
         for number in self.held_out.chunks():
             chunk = Chunk.load(self.chunks[TRAIN][number])
-            counts = chunk.counts(self.held_out.chosen(chunk.keys_S))
+            counts = chunk.counts(self.held_out.is_held_out(chunk.keys_S))
             self.counts[TRAIN].subtract(chunk.words, counts)
             self.counts[VALID].add(chunk.words, counts)
 
-    def number(self, given: Vocabulary | None) -> None:
-        """Decide which words there are, and their numbers."""
+    def assign_ids(self, fixed_vocabulary: Vocabulary | None) -> None:
+        """Choose the words of the corpus, write them, and give them their ids."""
         options, train = self.options, self.counts[TRAIN]
         size = options.size
         if size is None:
@@ -207,11 +230,11 @@ class _Building:
             if options.min_count is None:
                 size = min(size, VOCABULARY_SIZE)
         ordered = by_frequency(train)
-        vocabulary = given or make_vocabulary(ordered, train, size, options.min_count)
-        words = make_list(vocabulary, ordered, self.counts[VALID], options.words)
-        self.counts.clear()  # the memory
-        (self.place / VOCABULARY).write_bytes(vocabulary.dump())
-        with (self.place / WORDS).open("w", encoding="utf-8", newline="\n") as file:
+        vocabulary = fixed_vocabulary or make_vocabulary(ordered, train, size, options.min_count)
+        words = make_word_list(vocabulary, ordered, self.counts[VALID], options.words)
+        self.counts.clear()  # frees memory
+        (self.directory / VOCABULARY).write_bytes(vocabulary.dump())
+        with (self.directory / WORDS).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{word}\n" for word in words)
         self.vocabulary = vocabulary
         self.unknown = vocabulary.index_of(UNKNOWN)
@@ -219,25 +242,25 @@ class _Building:
         self.index = dict(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
 
     def write(self, shard_tokens: int) -> dict[str, Any]:
-        """The second pass: the chunks to shards. Says what there is."""
+        """Do the second pass: write the shards; return the metadata of the corpus."""
         counts = {split: np.zeros(self.size, np.int64) for split in (TRAIN, VALID)}
         unlisted = {TRAIN: 0, VALID: 0}
         with (
-            SplitWriter(self.place, TRAIN, shard_tokens) as train,
-            SplitWriter(self.place, VALID, shard_tokens) as valid,
+            SplitWriter(self.directory, TRAIN, shard_tokens) as train,
+            SplitWriter(self.directory, VALID, shard_tokens) as valid,
         ):
             writers = {TRAIN: train, VALID: valid}
-            for split, chunk in self._in_splits():
-                numbers_U = self._numbers(chunk.words)
+            for split, chunk in self._chunks_by_split():
+                ids_U = self._word_ids(chunk.words)
                 counts_U = chunk.counts()
-                writers[split].add(numbers_U[chunk.ids_N], chunk.lengths_S)
-                np.add.at(counts[split], numbers_U, counts_U)
-                unlisted_U = numbers_U == self.unknown
+                writers[split].add(ids_U[chunk.ids_N], chunk.lengths_S)
+                np.add.at(counts[split], ids_U, counts_U)
+                unlisted_U = ids_U == self.unknown
                 if UNKNOWN in chunk.words:
-                    unlisted_U[chunk.words.index(UNKNOWN)] = False  # it was written so
+                    unlisted_U[chunk.words.index(UNKNOWN)] = False  # the text itself has <UNK>
                 unlisted[split] += int(counts_U[unlisted_U].sum())
-        np.save(self.place / COUNTS, counts[TRAIN])
-        about: dict[str, Any] = {
+        np.save(self.directory / COUNTS, counts[TRAIN])
+        metadata: dict[str, Any] = {
             "vocabulary": len(self.vocabulary),
             "words": self.size,
             "cut_sentences": self.cut,
@@ -245,11 +268,11 @@ class _Building:
             "broken_lines": self.broken,
         }
         for split, writer in writers.items():
-            about[split] = self._describe(writer, counts[split], unlisted[split])
-        return about | {"sources": self.sources, "options": asdict(self.options)}
+            metadata[split] = self._split_metadata(writer, counts[split], unlisted[split])
+        return metadata | {"sources": self.sources, "options": asdict(self.options)}
 
-    def _in_splits(self) -> Iterator[tuple[str, Chunk]]:
-        """All chunks in order, with their lines in the split they belong to."""
+    def _chunks_by_split(self) -> Iterator[tuple[str, Chunk]]:
+        """Yield all chunks in order with their split, those with held-out lines divided in two."""
         for split, paths in self.chunks.items():
             for path in paths:
                 chunk = Chunk.load(path)
@@ -257,17 +280,17 @@ class _Building:
                 if split == VALID:
                     yield VALID, chunk
                     continue
-                chosen_S = self.held_out.chosen(chunk.keys_S)
-                if chosen_S.any():
-                    yield VALID, chunk.select(chosen_S)
-                    chunk = chunk.select(~chosen_S)
+                held_out_S = self.held_out.is_held_out(chunk.keys_S)
+                if held_out_S.any():
+                    yield VALID, chunk.select(held_out_S)
+                    chunk = chunk.select(~held_out_S)
                 yield TRAIN, chunk
 
-    def _numbers(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
+    def _word_ids(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
         get, unknown = self.index.get, self.unknown
         return np.fromiter((get(word, unknown) for word in words), np.int32, len(words))
 
-    def _describe(
+    def _split_metadata(
         self, writer: SplitWriter, counts: npt.NDArray[np.int64], unlisted: int
     ) -> dict[str, Any] | None:
         tokens = sum(shard["tokens"] for shard in writer.shards)
@@ -284,21 +307,30 @@ class _Building:
         }
 
 
-def _given(vocabulary: Vocabulary | str | Path, options: Options) -> Vocabulary:
+def _load_vocabulary(vocabulary: Vocabulary | str | Path, options: CorpusOptions) -> Vocabulary:
     if options.size is not None or options.min_count is not None:
-        raise InputError("a given vocabulary is taken as it is: no size or minimum count with it")
-    source = "the vocabulary"
+        raise InputError(
+            "the vocabulary is given, so size and min_count have no effect; leave them out"
+        )
     if not isinstance(vocabulary, Vocabulary):
-        source = str(vocabulary)
-        vocabulary = Vocabulary.read(Path(vocabulary).expanduser())
+        return read_vocabulary(vocabulary)
+    return _check_marks(vocabulary, "the vocabulary")
+
+
+def read_vocabulary(path: str | Path) -> Vocabulary:
+    """Read a vocab.txt that a biLM can be trained with; raise if it lacks one of the marks."""
+    return _check_marks(Vocabulary.read(Path(path).expanduser()), str(path))
+
+
+def _check_marks(vocabulary: Vocabulary, source: str) -> Vocabulary:
     if missing := vocabulary.missing_marks():
         raise FormatError(
             f"{source} lacks {', '.join(missing)}; expected <S>, </S> and <UNK>, then the words by "
-            "falling frequency, one a line"
+            "falling frequency, one per line"
         )
     return vocabulary
 
 
-def _total(files: Sequence[str]) -> int | None:
-    """The bytes to read, where that can be known."""
+def _total_bytes(files: Sequence[str]) -> int | None:
+    """Return the number of bytes to read, or None if that is unknown."""
     return None if STDIN in files else sum(map(os.path.getsize, files))

@@ -1,10 +1,9 @@
-"""Text to numbered words, a chunk of the text at a time, in parallel.
+"""Tokenizing text in parallel, one chunk of a few megabytes at a time.
 
-A chunk is a few megabytes of lines. A worker finds its sentences and words, numbers the words
-within the chunk, and leaves both in a file, since the numbers that count for the whole corpus are
-known only when all of it was read. How a text is cut into chunks does not depend on the number of
-workers, and the files come back in the order of the text: so does everything that is made of them.
-Knows nothing about vocabularies.
+A worker finds the sentences and words of a chunk, numbers the words within the chunk, and writes
+both to a file, since the word ids of the corpus are known only after all text was read. Where a
+text is cut does not depend on the number of workers, and the files come back in the order of the
+text, so that nothing made from them depends on it either. Knows nothing about vocabularies.
 
 Shape letters: N words of a chunk, S its sentences, U its distinct words.
 """
@@ -30,46 +29,47 @@ import numpy.typing as npt
 
 from elmokit.errors import ElmoError
 from elmokit.text.characters import BOS, EOS
-from elmokit.text.files import Block, decode_lines, paragraphs_of
+from elmokit.text.files import TextBlock, decode_lines, join_paragraphs
 
-Form = Literal["running", "wrapped", "lines", "tokenized"]
-"""What a line of the input is: a paragraph; a piece of one, which a blank line ends; a sentence; or
-the words of a sentence with spaces between them."""
+TextForm = Literal["running", "wrapped", "lines", "tokenized"]
+"""What a line of the input is: a paragraph ("running"), part of a paragraph that ends at a blank
+line ("wrapped"), a sentence ("lines"), or a sentence as words separated by spaces ("tokenized")."""
 
-LONGEST_SENTENCE = 400
-"""Words; a longer sentence is cut into pieces of that length."""
+MAX_SENTENCE_WORDS = 400
+"""Longest sentence in words; longer ones are cut into pieces of this length."""
 
-Task = tuple[Path, Sequence[Block]]
-"""Where the file goes, and the text."""
+ChunkJob = tuple[Path, Sequence[TextBlock]]
+"""The path of the chunk's file, and the text to tokenize."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """The words of a chunk."""
+    """The sentences of a chunk of text, as ids of its own words."""
 
     ids_N: npt.NDArray[np.int32]
-    """All sentences one after another, as numbers into `words`."""
+    """All sentences one after another, as indices into `words`."""
     lengths_S: npt.NDArray[np.int32]
+    """Words per sentence."""
     keys_S: npt.NDArray[np.uint64]
-    """A hash of the line that the sentence comes from: evenly spread, equal for equal lines."""
+    """Hash of the line that each sentence comes from; see `hash_line`."""
     words: list[str]
-    """The distinct words in the order in which they first occur."""
+    """Distinct words in the order of their first occurrence."""
     cut: int
-    """How many sentences were too long."""
+    """Number of sentences that were too long and were cut."""
     lines: int
-    """How many lines were not blank."""
+    """Number of lines that are not blank."""
     broken: int
-    """How many of these go on in the next one, by the looks of it."""
+    """Number of lines that seem to continue the sentence of the line before."""
 
     def sentences(self) -> Iterator[list[str]]:
-        """Its sentences as words, in order."""
-        place = 0
+        """Yield the sentences in order, as lists of words."""
+        start = 0
         for length in self.lengths_S.tolist():
-            yield [self.words[i] for i in self.ids_N[place : place + length].tolist()]
-            place += length
+            yield [self.words[i] for i in self.ids_N[start : start + length].tolist()]
+            start += length
 
     def save(self, path: Path) -> None:
-        """Write it to a file of its own."""
+        """Write the chunk to a file."""
         blob = np.frombuffer("\n".join(self.words).encode("utf-8"), np.uint8)
         with path.open("wb") as file:
             np.savez(
@@ -83,7 +83,7 @@ class Chunk:
 
     @classmethod
     def load(cls, path: Path) -> Chunk:
-        """Read it back."""
+        """Read a chunk that `save` wrote."""
         with np.load(path) as file:
             blob = file["words"].tobytes().decode("utf-8")
             return cls(
@@ -95,7 +95,7 @@ class Chunk:
             )
 
     def select(self, sentences_S: npt.NDArray[np.bool_]) -> Chunk:
-        """Some of its sentences."""
+        """Return a chunk with only the sentences that the mask selects."""
         ids_N = self.ids_N[np.repeat(sentences_S, self.lengths_S)]
         return replace(
             self,
@@ -105,7 +105,7 @@ class Chunk:
         )
 
     def counts(self, sentences_S: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.int64]:
-        """How often each of the words occurs, in all sentences or in some of them."""
+        """Return how often each word occurs, in all sentences or in those of a mask."""
         ids_N = self.ids_N
         if sentences_S is not None:
             ids_N = ids_N[np.repeat(sentences_S, self.lengths_S)]
@@ -113,42 +113,42 @@ class Chunk:
 
 
 class _Numbering(dict[str, int]):
-    """Numbers words as they come."""
+    """Assigns the next free id to each new word."""
 
     def __missing__(self, word: str) -> int:
         number = self[word] = len(self)
         return number
 
 
-def read_chunk(blocks: Iterable[Block], form: Form) -> Chunk:
-    """The words of some lines."""
-    sentences_of = _sentence_reader(form)
+def read_chunk(blocks: Iterable[TextBlock], form: TextForm) -> Chunk:
+    """Find the sentences and words of some blocks of lines."""
+    split_line = _line_splitter(form)
     number = _Numbering()
     ids: list[int] = []
     lengths: list[int] = []
     keys: list[int] = []
     cut = lines = broken = 0
     for block in blocks:
-        before = ""
-        paragraphs = decode_lines(block)
-        for line in paragraphs_of(paragraphs) if form == "wrapped" else paragraphs:
+        previous = ""
+        lines_of_block = decode_lines(block)
+        for line in join_paragraphs(lines_of_block) if form == "wrapped" else lines_of_block:
             key = -1
-            for words in map(without_marks, sentences_of(line)):
+            for words in map(strip_sentence_marks, split_line(line)):
                 if not words:
                     continue
-                if key < 0:  # not for a blank line
-                    key = line_key(line)
+                if key < 0:  # a blank line needs no hash
+                    key = hash_line(line)
                 ids.extend(map(number.__getitem__, words))
-                pieces = -(-len(words) // LONGEST_SENTENCE)
+                pieces = -(-len(words) // MAX_SENTENCE_WORDS)
                 if pieces > 1:
                     cut += 1
-                    lengths.extend([LONGEST_SENTENCE] * (pieces - 1))
-                lengths.append(len(words) - (pieces - 1) * LONGEST_SENTENCE)
+                    lengths.extend([MAX_SENTENCE_WORDS] * (pieces - 1))
+                lengths.append(len(words) - (pieces - 1) * MAX_SENTENCE_WORDS)
                 keys.extend([key] * pieces)
             if key >= 0:
                 lines += 1
-                broken += line[:1].islower() and (before[-1:].isalnum() or before[-1:] == ",")
-            before = line
+                broken += line[:1].islower() and (previous[-1:].isalnum() or previous[-1:] == ",")
+            previous = line
     return Chunk(
         np.array(ids, np.int32),
         np.array(lengths, np.int32),
@@ -160,16 +160,16 @@ def read_chunk(blocks: Iterable[Block], form: Form) -> Chunk:
     )
 
 
-def line_key(line: str) -> int:
-    """A number of 64 bits that depends on the line's characters and nothing else."""
+def hash_line(line: str) -> int:
+    """Return a 64-bit hash of a line, evenly distributed and equal for equal lines."""
     digest = hashlib.blake2b(line.strip().encode("utf-8"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
 
-def without_marks(words: list[str]) -> list[str]:
-    """A sentence without `<S>` before and `</S>` behind it, which every reader adds by itself.
+def strip_sentence_marks(words: list[str]) -> list[str]:
+    """Return a sentence without leading `<S>` and trailing `</S>`, which every reader adds itself.
 
-    Anywhere else these words, if they are typed, stay, and mean the marks, as in bilm-tf.
+    Inside a sentence they stay and stand for the marks, as in bilm-tf.
     """
     first, last = 0, len(words)
     while first < last and words[first] == BOS:
@@ -179,65 +179,67 @@ def without_marks(words: list[str]) -> list[str]:
     return words[first:last]
 
 
-def _sentence_reader(form: Form) -> Callable[[str], Iterable[list[str]]]:
-    """What makes sentences of a line."""
+def _line_splitter(form: TextForm) -> Callable[[str], Iterable[list[str]]]:
+    """Return the function that splits a line into sentences of words."""
     if form == "tokenized":
         return lambda line: (line.split(),)
-    from elmokit.text.tokenize import words
+    from elmokit.text.tokenize import split_words
 
     if form == "lines":
-        return lambda line: (words(line),)
+        return lambda line: (split_words(line),)
     from elmokit.text.sentences import split_sentences
 
-    return lambda line: (words(sentence.text) for sentence in split_sentences(line))
+    return lambda line: (split_words(sentence.text) for sentence in split_sentences(line))
 
 
-# -- in parallel -----------------------------------------------------------------------------------
+# -- parallel work ---------------------------------------------------------------------------------
 
 
-def read_chunks(tasks: Iterable[Task], form: Form, processes: int) -> Generator[Path, None, None]:
-    """Make the files of all tasks; gives their paths in order, each when it is there.
+def read_chunks(
+    jobs: Iterable[ChunkJob], form: TextForm, processes: int
+) -> Generator[Path, None, None]:
+    """Write the chunk of each job to its file; yield the paths in the order of the jobs.
 
-    No more than a few tasks are taken ahead of the work. Close the iterator to stop early.
+    Jobs are taken only a few ahead of the work. Close the iterator to stop early.
     """
     work = partial(_work, form=form)
     if processes == 1:
-        yield from map(work, tasks)
+        yield from map(work, jobs)
         return
     # Not forked: the parent may have threads, whose locks a fork would copy as they are.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, context, _begin)
+    pool = ProcessPoolExecutor(processes, context, _start_worker)
     waiting: deque[Future[Path]] = deque()
     try:
-        for task in tasks:
-            waiting.append(pool.submit(work, task))
+        for job in jobs:
+            waiting.append(pool.submit(work, job))
             if len(waiting) > 2 * processes:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool:
         raise ElmoError(
-            "a worker process ended before its work was done, perhaps for want of memory; "
-            "try fewer: --processes 1"
+            "a worker process died, perhaps because memory ran out; try fewer processes: "
+            "--processes 1"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _work(task: Task, form: Form) -> Path:
-    path, blocks = task
+def _work(job: ChunkJob, form: TextForm) -> Path:
+    path, blocks = job
     read_chunk(blocks, form).save(path)
     return path
 
 
-def _begin() -> None:
-    """What a worker does first."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and stops us
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def _start_worker() -> None:
+    """Prepare a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets Ctrl-C too, and stops workers
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    """A parent that was killed cannot stop its workers, which would wait for it for ever."""
+def _exit_with_parent() -> None:
+    """End this process when its parent dies, since a killed parent cannot stop its workers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,15 +1,16 @@
-"""A corpus on disk, as `elmo corpus` makes it, opened for reading: sentences of word numbers.
+"""A training corpus on disk: sentences of word ids, as `elmo corpus` writes them.
 
-    corpus.json              what it is and where it comes from, written last: there means complete
-    vocab.txt                the words that a model of it predicts, `<S>`, `</S>`, `<UNK>` first
-    words.txt                all words that it reads: the vocabulary, then the others by frequency
-    counts.npy               int64, how often each of those occurs in `train`
-    train-00000.npy          int32, the words of all sentences one after another, without marks
-    train-00000.lengths.npy  int32, the words of each sentence
+    corpus.json              metadata and checksums; written last, so it marks a complete corpus
+    vocab.txt                words that a model predicts, `<S>`, `</S>`, `<UNK>` first
+    words.txt                all words of the text: the vocabulary, then the others by frequency
+    counts.npy               int64, occurrences of each of those words in `train`
+    train-00000.npy          int32, word ids of all sentences one after another, without marks
+    train-00000.lengths.npy  int32, words per sentence
     valid-….npy              the same for held-out text, if there is any
 
-A number is an index into words.txt; below the size of the vocabulary it is also what the model has
-to predict, else that is `<UNK>`. Arrays are memory-mapped. Knows nothing about batches or torch.
+A word id is an index into words.txt. Ids below the size of the vocabulary are prediction targets;
+words beyond it are predicted as `<UNK>`. Arrays are memory-mapped. Knows nothing about batches or
+torch.
 
 Shape letters: N words, S sentences, U distinct words.
 """
@@ -23,14 +24,14 @@ import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import FormatError, InputError
+from elmokit.storage import checksum
 from elmokit.text.characters import BOS, EOS
-from elmokit.text.files import checksum
 from elmokit.text.vocabulary import UNKNOWN, Vocabulary
 
 VERSION = 1
@@ -41,43 +42,58 @@ TRAIN, VALID = "train", "valid"
 IntArray = npt.NDArray[np.integer[Any]]
 
 
-class Corpus:
-    """An open corpus."""
+class SpecialIds(NamedTuple):
+    """Ids of the special words `<S>`, `</S>` and `<UNK>`: 0, 1 and 2 in most vocabularies."""
 
-    def __init__(self, path: Path, about: dict[str, Any]) -> None:
-        """Use `open`."""
+    begin: int
+    end: int
+    unknown: int
+
+
+class Corpus:
+    """A corpus that `build_corpus` or `elmo corpus` made, opened for reading."""
+
+    def __init__(self, path: Path, metadata: dict[str, Any]) -> None:
+        """Open the parts of a corpus; use `Corpus.open` instead."""
         self.path = path
-        self.about = about
-        """What corpus.json says."""
-        self.fingerprint: str = about["fingerprint"]
-        """The same for the same content, whatever it was made from."""
+        """Directory of the corpus."""
+        self.metadata = metadata
+        """Contents of corpus.json."""
+        self.fingerprint: str = metadata["fingerprint"]
+        """Checksum of the content: equal for equal corpora, wherever they come from."""
         self.vocabulary = Vocabulary.read(path / VOCABULARY)
-        self.words: Sequence[str] = Words(path / WORDS)
+        """Words that a model of this corpus predicts."""
+        self.words: Sequence[str] = WordList(path / WORDS)
+        """All words of the text, by their ids; the vocabulary comes first."""
         self.counts: npt.NDArray[np.int64] = _load(path / COUNTS, np.int64)
-        self.train = Split(path, TRAIN, about[TRAIN])
-        self.valid = Split(path, VALID, about[VALID]) if about[VALID] else None
+        """Occurrences of each word in the training text."""
+        self.train = Split(path, TRAIN, metadata[TRAIN])
+        """Sentences to train on."""
+        self.valid = Split(path, VALID, metadata[VALID]) if metadata[VALID] else None
+        """Held-out sentences, or None if there are none."""
         self._check()
 
     @classmethod
     def open(cls, path: str | Path) -> Corpus:
         """Open the corpus in a directory."""
         path = Path(path).expanduser()
-        about = _manifest(path)
-        _check_files(path, about["files"])
+        metadata = _read_manifest(path)
+        _check_files(path, metadata["files"])
         try:
-            return cls(path, about)
+            return cls(path, metadata)
         except (KeyError, TypeError) as error:
-            raise FormatError(f"{path / MANIFEST} is damaged: {error!r}; make it again") from None
+            raise FormatError(
+                f"{path / MANIFEST} is damaged: {error!r}; build the corpus again"
+            ) from None
 
     @cached_property
-    def marks(self) -> tuple[int, int, int]:
-        """The numbers of `<S>`, `</S>` and `<UNK>`: 0, 1, 2 unless a given vocabulary differs."""
-        bos, eos, unknown = map(self.vocabulary.index_of, (BOS, EOS, UNKNOWN))
-        return bos, eos, unknown
+    def special_ids(self) -> SpecialIds:
+        """Ids of `<S>`, `</S>` and `<UNK>` in the vocabulary."""
+        return SpecialIds(*map(self.vocabulary.index_of, (BOS, EOS, UNKNOWN)))
 
     def verify(self) -> None:
-        """Read every file and compare it with its checksum, which `open` does not."""
-        for name, entry in self.about["files"].items():
+        """Compare every file with its checksum, which `open` does not do; raise if one differs."""
+        for name, entry in self.metadata["files"].items():
             if checksum(self.path / name) != entry["sha256"]:
                 raise FormatError(f"{self.path / name} is damaged: its checksum differs")
 
@@ -85,19 +101,26 @@ class Corpus:
         vocabulary, words = len(self.vocabulary), len(self.words)
         if words < vocabulary or len(self.counts) != words:
             raise FormatError(
-                f"{self.path} is damaged: {vocabulary:,} words in {VOCABULARY}, {words:,} in "
-                f"{WORDS}, {len(self.counts):,} in {COUNTS}; expected the last two to be equal and "
-                "the first no larger"
+                f"{self.path} is damaged: it has {vocabulary:,} words in {VOCABULARY}, {words:,} "
+                f"in {WORDS} and {len(self.counts):,} in {COUNTS}; expected the last two to be "
+                "equal and the first no larger"
             )
         if missing := self.vocabulary.missing_marks():
             raise FormatError(f"{self.path / VOCABULARY} lacks {', '.join(missing)}")
 
-    def held_out(self, words: int | None = None) -> Iterator[list[str]]:
-        """Held-out sentences as words: all, or about so many words, from all over them."""
+    def held_out_sentences(self, words: int | None = None) -> Iterator[list[str]]:
+        """Yield held-out sentences as lists of words.
+
+        Args:
+            words: About how many words to yield, spread evenly over the held-out text; all if None.
+        """
         if self.valid is None:
-            raise InputError(f"{self.path} is a corpus without held-out text; give a file of text")
-        every = 1 if words is None else max(1, self.valid.tokens // words)
-        for i in range(0, self.valid.sentences, every):
+            raise InputError(
+                f"{self.path} is a corpus without held-out text; expected one with held-out text, "
+                "or a text file"
+            )
+        stride = 1 if words is None else max(1, self.valid.tokens // words)
+        for i in range(0, self.valid.sentences, stride):
             ids, _ = self.valid.gather([i])
             yield [self.words[j] for j in ids.tolist()]
 
@@ -106,13 +129,15 @@ class Corpus:
 
 
 class Split:
-    """The sentences of one part of a corpus."""
+    """The sentences of one split of a corpus, `train` or `valid`."""
 
-    def __init__(self, path: Path, name: str, about: Mapping[str, Any]) -> None:
-        shards = about["shards"]
+    def __init__(self, path: Path, name: str, metadata: Mapping[str, Any]) -> None:
+        """Open a split of the corpus in a directory, as corpus.json describes it."""
+        shards = metadata["shards"]
         self.sentences: int = sum(shard["sentences"] for shard in shards)
+        """Number of sentences."""
         self.tokens: int = sum(shard["tokens"] for shard in shards)
-        """Words, without marks."""
+        """Number of words, without sentence marks."""
         ids, lengths = [], []
         for i, shard in enumerate(shards):
             base = path / f"{name}-{i:05d}"
@@ -127,8 +152,8 @@ class Split:
         self.lengths: npt.NDArray[np.int32] = (
             lengths[0] if len(lengths) == 1 else np.concatenate([np.empty(0, np.int32), *lengths])
         )
-        """The words of each sentence."""
-        # Where each sentence begins in its shard, and with which sentence each shard begins.
+        """Words per sentence."""
+        # The start of each sentence in its shard, and the number of each shard's first sentence.
         self._starts = np.concatenate(
             [np.empty(0, np.int32)]
             + [(np.cumsum(own, dtype=np.int64) - own).astype(np.int32) for own in lengths]
@@ -137,43 +162,45 @@ class Split:
         for i, own in enumerate(lengths):
             if int(own.sum(dtype=np.int64)) != len(ids[i]) or (len(own) and own.min() < 1):
                 raise FormatError(
-                    f"{path}, shard {i} of {name}: the lengths of its sentences do not make up its "
-                    "words; make it again with `elmo corpus`"
+                    f"{path} is damaged: the sentence lengths in shard {i} of {name} do not add up "
+                    "to its words; build it again with `elmo corpus`"
                 )
 
     def gather(
         self, indices: IntArray | Sequence[int]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Ids of these sentences one after another, and their lengths."""
+        """Return the word ids of some sentences one after another, and the sentences' lengths."""
         indices_B = np.asarray(indices, np.int64)
         if len(indices_B) and not 0 <= indices_B.min() <= indices_B.max() < self.sentences:
             raise IndexError(
-                f"sentences {indices_B.min()} to {indices_B.max()} of {self.sentences:,}"
+                f"sentences {indices_B.min()} to {indices_B.max()} asked for; the corpus has "
+                f"{self.sentences:,}"
             )
         lengths_B = self.lengths[indices_B]
         ends_B = np.cumsum(lengths_B, dtype=np.int64)
         total = int(ends_B[-1]) if len(ends_B) else 0
-        # A word's place in its shard: its sentence's beginning and how far it is from there.
+        # A word's position in its shard: the start of its sentence plus its position there.
         shift_B = self._starts[indices_B] - (ends_B - lengths_B)
-        places_N = np.arange(total) + np.repeat(shift_B, lengths_B)
+        positions_N = np.arange(total) + np.repeat(shift_B, lengths_B)
         if len(self._ids) == 1:
-            return self._ids[0][places_N], lengths_B
+            return self._ids[0][positions_N], lengths_B
         out_N = np.empty(total, np.int32)
         shard_B = np.searchsorted(self._first, indices_B, side="right") - 1
         shard_N = np.repeat(shard_B, lengths_B)
         for shard in np.unique(shard_B).tolist():
-            here_N = shard_N == shard
-            out_N[here_N] = self._ids[shard][places_N[here_N]]
+            in_shard_N = shard_N == shard
+            out_N[in_shard_N] = self._ids[shard][positions_N[in_shard_N]]
         return out_N, lengths_B
 
     def __len__(self) -> int:
         return self.sentences
 
 
-class Words(Sequence[str]):
-    """The lines of words.txt, decoded when they are asked for."""
+class WordList(Sequence[str]):
+    """The words of words.txt by their ids, decoded on access."""
 
     def __init__(self, path: Path) -> None:
+        """Map the file into memory."""
         with path.open("rb") as file:
             try:
                 self._data: mmap.mmap | bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -181,7 +208,7 @@ class Words(Sequence[str]):
                 self._data = b""
         ends = np.flatnonzero(np.frombuffer(self._data, np.uint8) == ord("\n"))
         if len(self._data) and (not len(ends) or ends[-1] != len(self._data) - 1):
-            raise FormatError(f"{path} is damaged: its last line has no end")
+            raise FormatError(f"{path} is damaged: its last line is incomplete")
         self._starts = np.concatenate([[0], ends + 1])
 
     def __len__(self) -> int:
@@ -197,8 +224,8 @@ class Words(Sequence[str]):
             if step == 1:
                 return self._lines(start, max(start, stop))
             return [self[i] for i in range(start, stop, step)]
-        place = range(len(self))[index]
-        return self._data[self._starts[place] : self._starts[place + 1] - 1].decode("utf-8")
+        line = range(len(self))[index]
+        return self._data[self._starts[line] : self._starts[line + 1] - 1].decode("utf-8")
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), 1 << 16):
@@ -211,36 +238,36 @@ class Words(Sequence[str]):
         return text.split("\n")
 
 
-def fingerprint_of(files: Mapping[str, Mapping[str, Any]]) -> str:
-    """One checksum for all files."""
+def combine_checksums(files: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return one checksum for all files of a corpus."""
     lines = (f"{files[name]['sha256']}  {name}\n" for name in sorted(files))
     return hashlib.sha256("".join(lines).encode("utf-8")).hexdigest()
 
 
-def _manifest(path: Path) -> dict[str, Any]:
+def _read_manifest(path: Path) -> dict[str, Any]:
     manifest = path / MANIFEST
     try:
         data = manifest.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        what = "has no " + MANIFEST if path.is_dir() else "is no directory"
+        problem = "has no " + MANIFEST if path.is_dir() else "is not a directory"
         if not path.exists():
-            what = "does not exist"
+            problem = "does not exist"
         raise FormatError(
-            f"{path} {what}; expected a corpus: elmo corpus TEXT… --out {path}"
+            f"{path} {problem}; expected a corpus, made by: elmo corpus TEXT… --out {path}"
         ) from None
     try:
-        about = json.loads(data)
-        version = int(about["version"])
+        metadata = json.loads(data)
+        version = int(metadata["version"])
     except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"{manifest} is damaged: {error!r}; make the corpus again") from None
+        raise FormatError(f"{manifest} is damaged: {error!r}; build the corpus again") from None
     if version > VERSION:
         raise FormatError(
-            f"{path} is a corpus of version {version}, this elmokit reads up to {VERSION}: "
+            f"{path} is a corpus of version {version}; this elmokit reads up to version {VERSION}: "
             "pip install -U elmokit"
         )
-    if not isinstance(about.get("files"), dict) or COUNTS not in about["files"]:
-        raise FormatError(f"{manifest} lists no files; expected a corpus, made by elmo corpus")
-    return dict(about)
+    if not isinstance(metadata.get("files"), dict) or COUNTS not in metadata["files"]:
+        raise FormatError(f"{manifest} lists no files; expected a corpus made by elmo corpus")
+    return dict(metadata)
 
 
 def _check_files(path: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
@@ -248,22 +275,22 @@ def _check_files(path: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
         try:
             size = (path / name).stat().st_size
         except FileNotFoundError:
-            raise FormatError(f"{path} lacks {name}, which {MANIFEST} lists") from None
+            raise FormatError(f"{path} lacks {name}, which is listed in {MANIFEST}") from None
         if size != entry["bytes"]:
             raise FormatError(
-                f"{path / name} has {size:,} bytes, {MANIFEST} says {entry['bytes']:,}: "
-                "it is damaged or from another corpus"
+                f"{path / name} has {size:,} bytes, but {MANIFEST} says {entry['bytes']:,}: "
+                "it is damaged or belongs to another corpus"
             )
 
 
 def _load(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """A file's array, mapped into memory."""
+    """Return the array of a file, mapped into memory."""
     try:
         array = np.load(path, mmap_mode="r")
     except ValueError as error:
         raise FormatError(f"{path} is damaged: {error}") from None
     if array.dtype != dtype or array.ndim != 1:
         raise FormatError(
-            f"{path} is {array.dtype} of {array.ndim} dimensions; expected {dtype}, 1"
+            f"{path} has {array.ndim} dimensions of {array.dtype}; expected 1 of {np.dtype(dtype)}"
         )
-    return np.asarray(array)  # the map without its class, which makes every look-up slower
+    return np.asarray(array)  # without the class np.memmap, which makes indexing slower

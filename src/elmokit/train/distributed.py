@@ -1,7 +1,8 @@
-"""Several processes that learn together, started by `torchrun`. The only file that names them.
+"""Training in several processes, started by `torchrun`.
 
-Each computes the gradients of its shards; sums and rows go round, and everyone takes the same step.
-gloo between CPUs, nccl between GPUs. Knows nothing about networks.
+Each process computes the gradients of its shards; sums and rows are exchanged, and every process
+takes the same optimizer step. CPUs communicate through gloo, GPUs through nccl. Knows nothing about
+networks.
 """
 
 from __future__ import annotations
@@ -13,110 +14,112 @@ import torch
 from torch import Tensor
 
 
-class Group(Protocol):
-    """The processes that work together."""
+class ProcessGroup(Protocol):
+    """The processes that train together."""
 
     rank: int
+    """Number of this process, from 0."""
     world: int
+    """Number of processes."""
 
-    def add_up(self, tensor: Tensor) -> None:
-        """Replace it by the sum over all processes, the same bits everywhere."""
+    def sum_(self, tensor: Tensor) -> None:
+        """Replace a tensor by its sum over all processes, the same bits in each of them."""
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
-        """Everyone's tensor, in the order of ranks; the first axis may differ in length."""
+        """Return every process's tensor by rank; their first axes may differ in length."""
 
-    def agree(self, value: float) -> float:
-        """The first process's value."""
+    def broadcast(self, value: float) -> float:
+        """Return the value of the first process."""
 
     def any(self, flag: bool) -> bool:
-        """Whether it is true of any process."""
+        """Return whether the flag is true in any process."""
 
     def close(self) -> None:
-        """The work is done, or this process cannot go on."""
+        """Leave the group, at the end of the work or after an error."""
 
 
-class Alone:
-    """One process."""
+class SingleProcess:
+    """The group of a process that trains alone."""
 
     rank, world = 0, 1
 
-    def add_up(self, tensor: Tensor) -> None:
-        """Nothing to add."""
+    def sum_(self, tensor: Tensor) -> None:
+        """Leave the tensor as it is."""
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
-        """Only this one."""
+        """Return this process's tensor as the only one."""
         return [tensor]
 
-    def agree(self, value: float) -> float:
-        """No one to disagree with."""
+    def broadcast(self, value: float) -> float:
+        """Return the value unchanged."""
         return value
 
     def any(self, flag: bool) -> bool:
-        """Of this one."""
+        """Return the flag unchanged."""
         return flag
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
-class Together:
-    """What `torchrun` started."""
+class TorchProcessGroup:
+    """The group of processes that `torchrun` started."""
 
     def __init__(self, device: torch.device) -> None:
-        """Meet the others; torchrun's environment variables say where."""
+        """Join the other processes, which the environment variables of torchrun name."""
         import torch.distributed
 
-        self._comm: Any = torch.distributed
+        self._dist: Any = torch.distributed
         self._device = device
-        self._comm.init_process_group("nccl" if device.type == "cuda" else "gloo")
-        self.rank: int = self._comm.get_rank()
-        self.world: int = self._comm.get_world_size()
+        self._dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        self.rank: int = self._dist.get_rank()
+        self.world: int = self._dist.get_world_size()
 
-    def add_up(self, tensor: Tensor) -> None:
-        """Replace it by the sum over all processes."""
-        self._comm.all_reduce(tensor)
+    def sum_(self, tensor: Tensor) -> None:
+        """Replace a tensor by its sum over all processes."""
+        self._dist.all_reduce(tensor)
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
-        """Everyone's tensor: lengths first, then rows padded to the longest."""
-        mine = torch.tensor([len(tensor)], device=tensor.device)
-        lengths = [torch.empty_like(mine) for _ in range(self.world)]
-        self._comm.all_gather(lengths, mine)
+        """Return every process's tensor: exchange lengths, then rows padded to the longest."""
+        own_length = torch.tensor([len(tensor)], device=tensor.device)
+        lengths = [torch.empty_like(own_length) for _ in range(self.world)]
+        self._dist.all_gather(lengths, own_length)
         longest = max(int(length) for length in lengths)
         padded = tensor.new_zeros((longest, *tensor.shape[1:]))
         padded[: len(tensor)] = tensor
-        found = [torch.empty_like(padded) for _ in range(self.world)]
-        self._comm.all_gather(found, padded)
-        return [rows[: int(length)] for rows, length in zip(found, lengths, strict=True)]
+        gathered = [torch.empty_like(padded) for _ in range(self.world)]
+        self._dist.all_gather(gathered, padded)
+        return [rows[: int(length)] for rows, length in zip(gathered, lengths, strict=True)]
 
-    def agree(self, value: float) -> float:
-        """The first process's value."""
+    def broadcast(self, value: float) -> float:
+        """Return the value of the first process."""
         tensor = torch.tensor([value], dtype=torch.float64, device=self._device)
-        self._comm.broadcast(tensor, 0)
+        self._dist.broadcast(tensor, 0)
         return float(tensor)
 
     def any(self, flag: bool) -> bool:
-        """Whether it is true of any process."""
+        """Return whether the flag is true in any process."""
         flags = torch.tensor([int(flag)], device=self._device)
-        self.add_up(flags)
+        self.sum_(flags)
         return bool(flags)
 
     def close(self) -> None:
-        """Leave, without waiting: the others may be in trouble."""
-        self._comm.destroy_process_group()
+        """Leave the group without waiting for the others, which may have failed."""
+        self._dist.destroy_process_group()
 
 
-def processes() -> int:
-    """How many torchrun started; 1 without it."""
+def world_size() -> int:
+    """Return how many processes torchrun started; 1 without torchrun."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
-def join(device: torch.device) -> Group:
-    """The group of this process."""
-    return Together(device) if processes() > 1 else Alone()
+def join_process_group(device: torch.device) -> ProcessGroup:
+    """Return the group of this process."""
+    return TorchProcessGroup(device) if world_size() > 1 else SingleProcess()
 
 
 def local_device(name: str) -> torch.device:
-    """The device of this process: `cuda` is the one that its number on the machine says."""
+    """Return the device of this process; each process of a machine gets a GPU of its own."""
     if name == "cuda":
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
     return torch.device(name)

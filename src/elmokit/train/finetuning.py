@@ -1,13 +1,13 @@
-"""A biLM adapted to a domain: go on with it on the domain's text, and keep the best.
+"""Fine-tuning: an existing biLM adapted to other text, with early stopping.
 
-    DIR/                     the adapted model
-    DIR/training/            as `run.py` has it, and
-    DIR/training/finetune.json    which model it began with, and what was asked for
-    DIR/training/corpus/     the domain's text in the model's vocabulary, until the run has ended
-    DIR/training/softmax/    if the model had no softmax: a run of its own that learned one
+    DIR/                     the fine-tuned model
+    DIR/training/            as in `run.py`, and
+    DIR/training/finetune.json    fingerprint of the base model, and the settings
+    DIR/training/corpus/     the text in the model's vocabulary, until the run has ended
+    DIR/training/softmax/    if the model had no softmax: the run that trained one
 
-A model without a softmax, such as the published HDF5 files, first learns one while its network
-stays as it is; then everything learns together.
+A model without a softmax, such as the published HDF5 files, first trains one while its network
+stays unchanged; then everything is trained together.
 """
 
 from __future__ import annotations
@@ -24,75 +24,103 @@ import numpy as np
 from elmokit import formats
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import SOFTMAX
-from elmokit.elmo import Elmo, locate
+from elmokit.elmo import Elmo, locate_model
 from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.lm import Perplexity, perplexity
 from elmokit.lm.softmax import Softmax
 from elmokit.nn.state import TensorState
-from elmokit.text.files import write_text
+from elmokit.storage import write_text
 from elmokit.text.vocabulary import Vocabulary
-from elmokit.train.adapt import EVALUATION_WORDS, Adapting
+from elmokit.train.batches import make_batch_reader
 from elmokit.train.budget import Budget
-from elmokit.train.build import VOCABULARY_SIZE, Report
+from elmokit.train.build import VOCABULARY_SIZE, CorpusCallback
 from elmokit.train.corpus import Corpus
-from elmokit.train.distributed import Alone, local_device, processes
-from elmokit.train.domain import Domain, make_corpus, open_corpus, sentences_in
-from elmokit.train.extend import extended_softmax, with_more_words
+from elmokit.train.distributed import SingleProcess, local_device, world_size
+from elmokit.train.early_stopping import EarlyStopping
 from elmokit.train.initialization import initial_softmax
-from elmokit.train.learner import Learner
-from elmokit.train.loop import Loop
-from elmokit.train.memory import keep_memory
-from elmokit.train.pretraining import new_place, sampler_of, target_counts
+from elmokit.train.loop import TrainingLoop
+from elmokit.train.malloc import keep_freed_memory
+from elmokit.train.pretraining import (
+    check_new_run_directory,
+    make_sampler,
+    target_counts,
+    with_shards,
+)
 from elmokit.train.recipe import Recipe
-from elmokit.train.run import TRAINING, Plan
-from elmokit.train.stream import reader_of
+from elmokit.train.run import (
+    CHECKPOINT_MINUTES,
+    EVALUATION_WORDS,
+    TRAINING,
+    RunOptions,
+    RunPlan,
+    StepCallback,
+    TrainingRun,
+    ignore_report,
+)
+from elmokit.train.text_reader import TextReader
+from elmokit.train.text_source import TextSource, build_source_corpus, open_source_corpus
+from elmokit.train.trainer import Trainer
+from elmokit.train.vocabulary_extension import extend_softmax, extend_vocabulary
 
-ADAPT = Recipe(batch=1120, rate=4e-3, warm_up=100, dropout=0.1)
-"""What we found to lower a domain's perplexity most in a few minutes, for a model of 512 cells."""
-ADAPT_CELLS = 512
+FINETUNE_RECIPE = Recipe(batch=1120, rate=4e-3, warm_up=100, dropout=0.1)
+"""Recipe that lowers the perplexity of a domain most in a few minutes, for 512 LSTM cells."""
+FINETUNE_RECIPE_CELLS = 512
 SOFTMAX_RATE = 1e-2
-"""The learning rate of a softmax that is learned alone."""
-SOFTMAX_PART = 0.3
-"""How much of the budget that takes."""
+"""Peak learning rate of a softmax that is trained alone."""
+SOFTMAX_FRACTION = 0.3
+"""Fraction of the budget for training a softmax alone."""
+FINETUNE_EVALUATIONS = 10
+"""Number of evaluations over the budget by default."""
 PATIENCE = 3
+"""Evaluations without improvement after which to stop, by default."""
+EPOCHS = 3.0
+"""Budget by default, in passes over the text; early stopping may end a run before."""
 
-FACTS, CORPUS, SOFTMAX_RUN = "finetune.json", "corpus", "softmax"
+SETTINGS, CORPUS, SOFTMAX_RUN = "finetune.json", "corpus", "softmax"
 
 
 @dataclass(frozen=True)
-class Adapted:
-    """What came of it. Perplexities are by the full softmax, of the same text before and after."""
+class FinetuneResult:
+    """The outcome of fine-tuning; perplexities before and after are of the same text."""
 
     elmo: Elmo
+    """The fine-tuned model."""
     before: Perplexity
-    """Of the domain's held-out text."""
+    """Perplexity of the domain's held-out text before training."""
     after: Perplexity
+    """Perplexity of the domain's held-out text by the fine-tuned model."""
     general: tuple[Perplexity, Perplexity] | None
-    """Of other text, before and after."""
+    """Perplexity of general text before and after; None if no such text was given."""
     steps: int
+    """Optimizer steps taken."""
     best_step: int
-    """The step whose weights these are; 0 if nothing was better than the model as it was."""
+    """Step of the weights that were kept; 0 if the model did not improve."""
     stopped_early: bool
+    """Whether the run ended before its budget was spent."""
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the result without the model as a dictionary for JSON."""
         pairs = {"domain": (self.before, self.after)}
         if self.general is not None:
             pairs["general"] = self.general
-        found: dict[str, Any] = {
+        perplexities: dict[str, Any] = {
             name: {"before": before.to_dict(), "after": after.to_dict()}
             for name, (before, after) in pairs.items()
         }
-        rest = {name: getattr(self, name) for name in ("steps", "best_step", "stopped_early")}
-        return found | rest | {"vocabulary": len(self.elmo.bilm.vocabulary or ())}
+        return perplexities | {
+            "steps": self.steps,
+            "best_step": self.best_step,
+            "stopped_early": self.stopped_early,
+            "vocabulary": len(self.elmo.bilm.vocabulary or ()),
+        }
 
 
 @dataclass(frozen=True)
-class _Facts:
-    """What finetune.json says."""
+class _FinetuneSettings:
+    """The contents of finetune.json."""
 
     model: str
-    """The fingerprint of the model that it began with."""
+    """Fingerprint of the base model."""
     extend: int
     patience: int
     evaluation_words: int
@@ -101,265 +129,289 @@ class _Facts:
 
     def write(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        write_text(directory / FACTS, json.dumps(asdict(self), indent=2) + "\n")
+        write_text(directory / SETTINGS, json.dumps(asdict(self), indent=2) + "\n")
 
     @classmethod
-    def read(cls, directory: Path) -> _Facts:
-        path = directory / FACTS
+    def read(cls, directory: Path) -> _FinetuneSettings:
+        path = directory / SETTINGS
         try:
             return cls(**json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             raise InputError(
-                f"{directory.parent} has no fine-tuning to resume: there is no "
-                f"{directory.name}/{FACTS} in it"
+                f"{directory.parent} has no fine-tuning to resume: it has no "
+                f"{directory.name}/{SETTINGS}"
             ) from None
         except (ValueError, TypeError) as error:
             raise FormatError(f"{path} is damaged: {error!r}") from None
 
 
+@dataclass(frozen=True)
+class _FinetuneRun:
+    """What the runs of a fine-tuning have in common."""
+
+    settings: _FinetuneSettings
+    corpus: Corpus
+    device: str
+    options: RunOptions
+
+    def start(
+        self, out: Path, plan: RunPlan, base: BiLM, *, only_softmax: bool = False
+    ) -> tuple[Elmo, EarlyStopping, int]:
+        """Train a model in `out`; return the best model, how it was found, and the steps taken."""
+        group, corpus, recipe = SingleProcess(), self.corpus, plan.recipe
+        weights = {name: np.asarray(array, np.float32) for name, array in base.weights.items()}
+        loop = TrainingLoop(
+            Trainer(
+                base.config,
+                weights,
+                recipe,
+                group,
+                local_device(self.device),
+                only_softmax=only_softmax,
+            ),
+            corpus,
+            make_batch_reader(corpus, recipe),
+            make_sampler(recipe, target_counts(corpus)),
+            base.characters,
+            plan.budget,
+            group,
+            None if base.settled is None else TensorState.from_state(base.settled),
+        )
+        # Sentences start from the state that they started from in training.
+        settled = base.settled if recipe.text == "sentences" else None
+        model = replace(base, vocabulary=corpus.vocabulary, settled=settled)
+        stopping = EarlyStopping(self.settings.patience)
+        run = TrainingRun(out, loop, corpus, group, model, self.options, stopping)
+        return run.train(), stopping, loop.progress.step
+
+
 def finetune(
     model: str | Path | BiLM,
-    domain: Domain,
+    source: TextSource,
     out: str | Path,
     *,
-    budget: Budget,
+    budget: Budget | None = None,
     recipe: Recipe | None = None,
     extend: int = 0,
     vocabulary: int | Vocabulary | None = None,
     general: Sequence[str] = (),
     patience: int = PATIENCE,
-    evaluation_words: int = EVALUATION_WORDS,
     device: str = "cpu",
-    report: Report | None = None,
-    **how: Any,
-) -> Adapted:
-    """Adapt a model to a domain; the result lies in `out`, in our own format.
+    checkpoint_minutes: float = CHECKPOINT_MINUTES,
+    evaluation_words: int = EVALUATION_WORDS,
+    evaluations: int = FINETUNE_EVALUATIONS,
+    on_chunk: CorpusCallback | None = None,
+    on_step: StepCallback = ignore_report,
+) -> FinetuneResult:
+    """Fine-tune a model on other text, and save the best in `out`.
+
+    The command `elmo finetune` does this.
 
     Args:
-        model: as `Elmo.load` takes it.
-        domain: its text.
-        out: a directory to make.
-        budget: how long, at most.
-        recipe: how; that of `recipe_for` if None.
-        extend: how many frequent words of the domain become part of the vocabulary.
-        vocabulary: for a model without softmax: the words it is to predict, or how many.
-        general: text of another domain, to see what was lost there.
-        patience: stop after so many evaluations that found nothing better.
-        evaluation_words: of held-out text, each time.
-        device: `"cpu"` or `"cuda"`.
-        report: is told how far the corpus is, see `train.build`.
-        how: `checkpoint_minutes`, `evaluations` and `watch` of `train.run.Run`.
+        model: Model to start from, as `Elmo.load` takes it.
+        source: Text to fine-tune on.
+        out: Directory to create.
+        budget: How long to train at most; three epochs if None.
+        recipe: How to train; `default_recipe` of the model with one shard per processor if None.
+        extend: Number of frequent words of the text to add to the model's vocabulary.
+        vocabulary: For a model without a softmax: the words to predict, or how many.
+        general: Files of other text, to see how much the model forgets.
+        patience: Evaluations without improvement after which to stop.
+        device: Device to train on, `"cpu"` or `"cuda"`.
+        checkpoint_minutes: Minutes of training between two checkpoints.
+        evaluation_words: Held-out words per evaluation, and words of `general`.
+        evaluations: Number of evaluations, spread evenly over the budget.
+        on_chunk: Called while the text is read; see `build_corpus`.
+        on_step: Called with a `TrainingReport` after every step.
     """
-    out = new_place(out)
+    out = check_new_run_directory(out)
     if extend < 0 or patience < 1:
         raise InputError(
-            f"extend is {extend} and patience {patience}; expected from 0 and from 1 up"
+            f"extend is {extend} and patience is {patience}; expected extend from 0 up and "
+            "patience from 1 up"
         )
-    base = load_model(model)
-    words = _vocabulary(base, vocabulary, extend)
-    other = _general_text(domain, general, evaluation_words)
-    given = domain.corpus
-    if given is None:
-        corpus = make_corpus(domain, out / TRAINING / CORPUS, words, report)
+    base = load_trainable(model)
+    words = _choose_vocabulary(base, vocabulary, extend)
+    general_sentences = _read_general(source, general, evaluation_words)
+    directory = source.corpus
+    if directory is None:
+        corpus = build_source_corpus(source, out / TRAINING / CORPUS, words, on_chunk)
     else:
-        corpus = open_corpus(given, words if isinstance(words, Vocabulary) else None)
-    facts = _Facts(base.fingerprint, extend, patience, evaluation_words, given is None)
-    facts.write(out / TRAINING)
-    recipe = recipe or recipe_for(base)
-    plan = Plan(base.config, recipe, budget, corpus.fingerprint, "finetune")
+        corpus = open_source_corpus(directory, words if isinstance(words, Vocabulary) else None)
+    settings = _FinetuneSettings(
+        base.fingerprint, extend, patience, evaluation_words, own_corpus=directory is None
+    )
+    settings.write(out / TRAINING)
+    plan = RunPlan(
+        base.config,
+        recipe or with_shards(default_recipe(base), device),
+        budget or Budget(epochs=EPOCHS),
+        corpus.fingerprint,
+        "finetune",
+    )
     plan.write(out / TRAINING)
-    return _go(out, facts, plan, base, corpus, other, device, **how)
+    options = RunOptions(
+        evaluations=evaluations,
+        evaluation_words=evaluation_words,
+        checkpoint_minutes=checkpoint_minutes,
+        on_step=on_step,
+    )
+    run = _FinetuneRun(settings, corpus, device, options)
+    return _train(out, run, plan, base, general_sentences)
 
 
-def resume(
+def resume_finetune(
     model: str | Path | BiLM,
-    domain: Domain,
+    source: TextSource,
     out: str | Path,
     *,
     general: Sequence[str] = (),
     device: str = "cpu",
-    **how: Any,
-) -> Adapted:
-    """Go on with a fine-tuning that was stopped, as if it had not been.
+    checkpoint_minutes: float = CHECKPOINT_MINUTES,
+    evaluations: int = FINETUNE_EVALUATIONS,
+    on_step: StepCallback = ignore_report,
+) -> FinetuneResult:
+    """Continue a fine-tuning run that was stopped, as if it had not been.
 
-    The model, and the corpus if one was given, have to be the same. Text files are not read again.
+    The command `elmo finetune --resume` does this. Text files are not read again.
+
+    Args:
+        model: The model that the run was started with.
+        source: The text or the corpus that the run was started with.
+        out: Directory of the run.
+        general: Files of other text, to see how much the model forgets.
+        device: Device to train on, `"cpu"` or `"cuda"`.
+        checkpoint_minutes: Minutes of training between two checkpoints.
+        evaluations: Number of evaluations that the run was started with.
+        on_step: Called with a `TrainingReport` after every step.
     """
     out = Path(out).expanduser()
-    facts, plan = _Facts.read(out / TRAINING), Plan.read(out / TRAINING)
-    base = load_model(model)
-    if base.fingerprint != facts.model:
+    settings, plan = _FinetuneSettings.read(out / TRAINING), RunPlan.read(out / TRAINING)
+    base = load_trainable(model)
+    if base.fingerprint != settings.model:
         raise TrainingError(
-            f"{out} was begun with another model: its fingerprint is {facts.model[:12]}…, that of "
-            f"{model} {base.fingerprint[:12]}…"
+            f"{out} was started with another model: its fingerprint is {settings.model[:12]}…, "
+            f"that of {model} is {base.fingerprint[:12]}…"
         )
-    other = _general_text(domain, general, facts.evaluation_words)
-    place = out / TRAINING / CORPUS if facts.own_corpus else domain.corpus
-    if place is None:
-        raise TrainingError(f"{out} was begun with a corpus, not with text: give that corpus")
-    if facts.own_corpus and not place.exists():
-        raise InputError(f"{out} has ended: there is nothing to resume. Give another name")
-    corpus = Corpus.open(place)
-    if corpus.fingerprint != plan.corpus:
-        raise TrainingError(
-            f"{out} was begun with another corpus: its fingerprint is {plan.corpus[:12]}…, that of "
-            f"{place} {corpus.fingerprint[:12]}…"
+    general_sentences = _read_general(source, general, settings.evaluation_words)
+    directory = out / TRAINING / CORPUS if settings.own_corpus else source.corpus
+    if directory is None:
+        raise TrainingError(f"{out} was started with a corpus, not with text; give that corpus")
+    if settings.own_corpus and not directory.exists():
+        raise InputError(
+            f"the run in {out} has ended, so there is nothing to resume; give another directory"
         )
-    return _go(out, facts, plan, base, corpus, other, device, **how)
+    corpus = Corpus.open(directory)
+    plan.check_corpus(corpus, out)
+    options = RunOptions(
+        evaluations=evaluations,
+        evaluation_words=settings.evaluation_words,
+        checkpoint_minutes=checkpoint_minutes,
+        on_step=on_step,
+    )
+    run = _FinetuneRun(settings, corpus, device, options)
+    return _train(out, run, plan, base, general_sentences)
 
 
-def _general_text(domain: Domain, paths: Sequence[str], words: int) -> list[list[str]]:
-    """The beginning of other text, read before anything is learned, as the domain's is read."""
+def load_trainable(model: str | Path | BiLM) -> BiLM:
+    """Load a model, and raise if it cannot be fine-tuned."""
+    if world_size() > 1:
+        raise TrainingError("fine-tuning runs in one process; start it without torchrun")
+    bilm = model if isinstance(model, BiLM) else formats.read(locate_model(model))
+    if bilm.config.char_cnn.scheme != "bytes" or bilm.config.words is not None:
+        raise InputError(
+            "this model reads characters by an alphabet of its own (ELMoForManyLangs); only models "
+            "that read bytes, as those of bilm-tf and AllenNLP, can be fine-tuned"
+        )
+    if bilm.settled is None:  # sentences start from here, in training as in embedding
+        bilm = replace(bilm, settled=Elmo(bilm).settled)
+    return bilm
+
+
+def default_recipe(bilm: BiLM) -> Recipe:
+    """Return the recipe for fine-tuning a model: large models need smaller steps."""
+    scale = min(1.0, FINETUNE_RECIPE_CELLS / bilm.config.lstm.cells)
+    return FINETUNE_RECIPE.replace(rate=FINETUNE_RECIPE.rate * scale)
+
+
+def _read_general(source: TextSource, paths: Sequence[str], words: int) -> list[list[str]]:
+    """Return the first sentences of general text, which has the form of the source."""
     sentences: list[list[str]] = []
-    for sentence in sentences_in(paths, domain.form, domain.column):
+    for sentence in TextReader(paths, source.form, source.column):
         sentences.append(sentence)
         words -= len(sentence)
         if words <= 0:
             break
     if paths and not sentences:
-        raise InputError(f"there are no words in {', '.join(paths)}, which was to be general text")
+        raise InputError(f"there are no words in {', '.join(paths)}; expected general text")
     return sentences
 
 
-def load_model(model: str | Path | BiLM) -> BiLM:
-    """A model that can be adapted, or an error."""
-    if processes() > 1:
-        raise TrainingError("fine-tuning runs in one process: start it without torchrun")
-    bilm = model if isinstance(model, BiLM) else formats.read(locate(model))
-    if bilm.config.char_cnn.scheme != "bytes" or bilm.config.words is not None:
-        raise InputError(
-            "this model reads characters by an alphabet of its own (ELMoForManyLangs); only models "
-            "that read bytes, as those of bilm-tf and AllenNLP, can be adapted"
-        )
-    if bilm.settled is None:  # sentences start from here, when it learns as when it embeds
-        bilm = replace(bilm, settled=Elmo(bilm).settled)
-    return bilm
-
-
-def recipe_for(bilm: BiLM) -> Recipe:
-    """The recipe of an adaptation: a large model bears smaller steps only."""
-    return ADAPT.replace(rate=ADAPT.rate * min(1.0, ADAPT_CELLS / bilm.config.lstm.cells))
-
-
-def _vocabulary(bilm: BiLM, asked: int | Vocabulary | None, extend: int) -> int | Vocabulary:
-    """The words to predict, or how many of the domain's."""
+def _choose_vocabulary(
+    bilm: BiLM, vocabulary: int | Vocabulary | None, extend: int
+) -> int | Vocabulary:
+    """Return the words to predict, or how many to take from the text."""
     if SOFTMAX[0] in bilm.weights:
-        if asked is not None:
+        if vocabulary is not None:
             raise InputError(
-                f"the model has a vocabulary, of {len(bilm.weights[SOFTMAX[1]]):,} words; more can "
-                "be added with --extend, but it cannot be replaced"
+                f"the model has a vocabulary of {len(bilm.weights[SOFTMAX[1]]):,} words, which "
+                "cannot be replaced; add words to it with --extend"
             )
         return Softmax(bilm).vocabulary
     if extend:
         raise InputError(
-            "the model has no softmax, so there is no vocabulary to extend: --vocabulary says how "
-            "many words of the text it is to predict"
+            "the model has no softmax, so there is no vocabulary to extend; set how many words of "
+            "the text to predict with --vocabulary"
         )
-    if asked is None and bilm.vocabulary is not None and not bilm.vocabulary.missing_marks():
+    if vocabulary is None and bilm.vocabulary is not None and not bilm.vocabulary.missing_marks():
         return bilm.vocabulary
-    return VOCABULARY_SIZE if asked is None else asked
+    return VOCABULARY_SIZE if vocabulary is None else vocabulary
 
 
-def _go(
-    out: Path,
-    facts: _Facts,
-    plan: Plan,
-    base: BiLM,
-    corpus: Corpus,
-    general: list[list[str]],
-    device: str,
-    **how: Any,
-) -> Adapted:
-    keep_memory()
+def _train(
+    out: Path, run: _FinetuneRun, plan: RunPlan, base: BiLM, general: list[list[str]]
+) -> FinetuneResult:
+    keep_freed_memory()
     if SOFTMAX[0] not in base.weights:
-        base = _learn_softmax(out / TRAINING / SOFTMAX_RUN, facts, plan, base, corpus, device, how)
-        plan = replace(plan, budget=part_of(plan.budget, 1 - SOFTMAX_PART))
-    elif facts.extend:
-        corpus = with_more_words(corpus, facts.extend)
-        softmax = extended_softmax(base.weights, corpus)
-        base = replace(base, weights={**base.weights, **softmax}, vocabulary=corpus.vocabulary)
-    run = _run(out, facts, plan, base, corpus, device, how)
-    elmo = run.go()
-    if run.before is None or run.best is None:
-        raise TrainingError("the held-out text has no words: nothing could be measured")
+        base = _train_softmax(out / TRAINING / SOFTMAX_RUN, run, plan, base)
+        plan = replace(plan, budget=plan.budget.scaled(1 - SOFTMAX_FRACTION))
+    elif run.settings.extend:
+        run = replace(run, corpus=extend_vocabulary(run.corpus, run.settings.extend))
+        softmax = extend_softmax(base.weights, run.corpus)
+        base = replace(base, weights={**base.weights, **softmax}, vocabulary=run.corpus.vocabulary)
+    elmo, stopping, steps = run.start(out, plan, base)
+    if stopping.initial is None or stopping.best is None:
+        raise TrainingError("the held-out text has no words, so nothing could be evaluated")
     measured = [perplexity(each, general) for each in (Elmo(base), elmo) if general]
-    if facts.own_corpus:
+    if run.settings.own_corpus:
         shutil.rmtree(out / TRAINING / CORPUS, ignore_errors=True)
-    return Adapted(
+    return FinetuneResult(
         elmo,
-        run.before,
-        run.best,
+        stopping.initial,
+        stopping.best,
         (measured[0], measured[1]) if measured else None,
-        run.steps,
-        run.best_step,
-        run.stopped_early,
+        steps,
+        stopping.best_step,
+        stopping.exhausted,
     )
 
 
-def _learn_softmax(
-    out: Path,
-    facts: _Facts,
-    plan: Plan,
-    base: BiLM,
-    corpus: Corpus,
-    device: str,
-    how: dict[str, Any],
-) -> BiLM:
-    """The model with a softmax; the network is as it was.
+def _train_softmax(out: Path, run: _FinetuneRun, plan: RunPlan, base: BiLM) -> BiLM:
+    """Return the model with a new softmax, trained in a run of its own; the network is unchanged.
 
-    A run of its own: one that has ended ends at once if it is resumed.
+    If that run has ended already, resuming it ends at once.
     """
-    counts = target_counts(corpus)
-    source = np.random.default_rng([plan.recipe.seed, 0])
-    softmax = initial_softmax(base.config, counts, source)
-    speaking = replace(base, weights={**base.weights, **softmax}, vocabulary=corpus.vocabulary)
-    alone = replace(
+    rng = np.random.default_rng([plan.recipe.seed, 0])
+    softmax = initial_softmax(base.config, target_counts(run.corpus), rng)
+    with_softmax = replace(
+        base, weights={**base.weights, **softmax}, vocabulary=run.corpus.vocabulary
+    )
+    plan = replace(
         plan,
         recipe=plan.recipe.replace(rate=SOFTMAX_RATE, dropout=0.0),
-        budget=part_of(plan.budget, SOFTMAX_PART),
+        budget=plan.budget.scaled(SOFTMAX_FRACTION),
         kind="softmax",
     )
-    alone.write(out / TRAINING)
-    run = _run(out, facts, alone, speaking, corpus, device, how, only_softmax=True)
-    return run.go().bilm
-
-
-def _run(
-    out: Path,
-    facts: _Facts,
-    plan: Plan,
-    base: BiLM,
-    corpus: Corpus,
-    device: str,
-    how: dict[str, Any],
-    *,
-    only_softmax: bool = False,
-) -> Adapting:
-    place, group, recipe = local_device(device), Alone(), plan.recipe
-    weights = {name: np.asarray(array, np.float32) for name, array in base.weights.items()}
-    loop = Loop(
-        Learner(base.config, weights, recipe, group, place, only_softmax=only_softmax),
-        corpus,
-        reader_of(corpus, recipe),
-        sampler_of(recipe, target_counts(corpus)),
-        base.characters,
-        plan.budget,
-        group,
-        None if base.settled is None else TensorState.of(base.settled),
-    )
-    return Adapting(
-        out,
-        plan,
-        loop,
-        corpus,
-        base,
-        patience=facts.patience,
-        evaluation_words=facts.evaluation_words,
-        **how,
-    )
-
-
-def part_of(budget: Budget, part: float) -> Budget:
-    """Some of it."""
-    ((name, value),) = budget.to_dict().items()
-    scaled = value * part
-    return Budget(**{name: max(1, round(scaled)) if name == "tokens" else scaled})
+    plan.write(out / TRAINING)
+    elmo, _, _ = run.start(out, plan, with_softmax, only_softmax=True)
+    return elmo.bilm

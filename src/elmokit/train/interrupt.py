@@ -1,4 +1,4 @@
-"""Stopping a long run between two steps, so that what it has learned can be kept."""
+"""Ctrl-C and SIGTERM that wait for the end of a training step, so that nothing is lost."""
 
 from __future__ import annotations
 
@@ -10,27 +10,34 @@ from typing import Any
 
 
 @contextmanager
-def between_steps(patient: bool = False) -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C or SIGTERM sets; the second has its usual effect.
+def defer_interrupts(*, repeatedly: bool = False) -> Iterator[threading.Event]:
+    """Set an event at the first Ctrl-C or SIGTERM instead of interrupting.
 
-    Unless `patient`: torchrun sends another to each of its processes.
+    Outside the main thread, which cannot handle signals, the event is never set.
+
+    Args:
+        repeatedly: Defer all signals, not only the first. torchrun needs it, since it sends a
+            signal of its own to each of its processes.
     """
-    stopped = threading.Event()
+    stop_requested = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield stopped
+        yield stop_requested
         return
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    before = {n: handler for n, handler in handlers.items() if handler != signal.SIG_IGN}
+    previous = {n: handler for n, handler in handlers.items() if handler != signal.SIG_IGN}
 
-    def stop(number: int, frame: Any) -> None:
-        stopped.set()
-        for each, handler in before.items() if not patient else ():
-            signal.signal(each, handler)
-
-    for number in before:
-        signal.signal(number, stop)
-    try:
-        yield stopped
-    finally:
-        for number, handler in before.items():
+    def restore_handlers() -> None:
+        for number, handler in previous.items():
             signal.signal(number, handler)
+
+    def request_stop(number: int, frame: Any) -> None:
+        stop_requested.set()
+        if not repeatedly:
+            restore_handlers()
+
+    for number in previous:
+        signal.signal(number, request_stop)
+    try:
+        yield stop_requested
+    finally:
+        restore_handlers()

@@ -1,4 +1,4 @@
-"""What a run noted on its way: a line of JSON for every so many steps, and for every evaluation.
+"""The metrics of a run: one line of JSON every few steps and for every evaluation.
 
 TensorBoard gets the same numbers if it is installed. Knows nothing about networks.
 """
@@ -11,44 +11,54 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.errors import FormatError
-from elmokit.text.files import write_text
+from elmokit.storage import write_text
 
 METRICS = "metrics.jsonl"
+"""Name of the file with the metrics."""
 
 
-class Metrics:
-    """An open file of lines, each with at least the step it belongs to."""
+class MetricsLog:
+    """An open metrics file; each line has at least the step it belongs to."""
 
     def __init__(self, directory: Path, step: int = 0) -> None:
-        """Goes on from a step: what was noted after it, or at the end, will be noted again."""
+        """Open the file of a run that continues after a step.
+
+        Lines of later steps, and of the end of an earlier session, are removed, since they will be
+        written again.
+        """
         self.path = directory / METRICS
-        kept = [
+        """The file."""
+        lines = [
             line
             for line in (read_metrics(self.path) if step else ())
             if line["step"] <= step and not line.get("end")
         ]
-        write_text(self.path, "".join(json.dumps(line) + "\n" for line in kept))
+        write_text(self.path, "".join(json.dumps(line) + "\n" for line in lines))
         self._file = self.path.open("a", encoding="utf-8")
-        self._board = _tensorboard(directory, step)
+        self._tensorboard = _open_tensorboard(directory, step)
 
-    def note(self, step: int, **facts: Any) -> None:
-        """Write a line."""
-        self._file.write(json.dumps({"step": step, **facts}) + "\n")
+    def write(self, step: int, **values: Any) -> None:
+        """Write a line of named values."""
+        self._file.write(json.dumps({"step": step, **values}) + "\n")
         self._file.flush()
-        if self._board is not None:
-            for name, value in facts.items():
+        if self._tensorboard is not None:
+            for name, value in values.items():
                 if isinstance(value, (int, float)) and not isinstance(value, bool):
-                    self._board.add_scalar(name, value, step)
+                    self._tensorboard.add_scalar(name, value, step)
 
     def close(self) -> None:
-        """No more lines."""
+        """Close the file."""
         self._file.close()
-        if self._board is not None:
-            self._board.close()
+        if self._tensorboard is not None:
+            self._tensorboard.close()
 
 
 def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a file; the last one may have been cut off by the end of its process."""
+    """Yield the lines of a metrics file.
+
+    There are none if the file does not exist. An incomplete last line is skipped, since a process
+    may have died while it wrote it.
+    """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
@@ -59,10 +69,12 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
         except ValueError:
             if number < len(lines):
-                raise FormatError(f"{path}, line {number} is no JSON: {line[:40]!r}") from None
+                raise FormatError(
+                    f"{path}, line {number} is not JSON: {line[:40]!r}; expected a JSON object"
+                ) from None
 
 
-def _tensorboard(directory: Path, step: int) -> Any:
+def _open_tensorboard(directory: Path, step: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:

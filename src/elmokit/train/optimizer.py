@@ -1,7 +1,8 @@
-"""Adam and Adagrad over parts of one long array, each part by itself.
+"""Adam and Adagrad over a partitioned array of parameters.
 
-PyTorch's own, fused. Its state is a few arrays as long as the parameters, so that it can be kept in
-a file and found again to the bit. Knows nothing about networks.
+PyTorch's optimizers do the work, one per part, so that parts can be updated in parallel. Their
+state is a few arrays as long as the parameters, which a checkpoint restores to the bit. Knows
+nothing about networks.
 """
 
 from __future__ import annotations
@@ -14,34 +15,35 @@ from torch import Tensor
 from elmokit.train.recipe import Recipe
 
 BETAS = 0.9, 0.999
+"""Decay rates of Adam's running means."""
 ADAGRAD_START = 1.0
-"""As bilm-tf and TensorFlow."""
+"""Initial accumulator of Adagrad, as in bilm-tf and TensorFlow."""
 
-_ARRAYS = {"adam": ("exp_avg", "exp_avg_sq"), "adagrad": ("sum",)}
+_STATE_ARRAYS = {"adam": ("exp_avg", "exp_avg_sq"), "adagrad": ("sum",)}
 
 
-class Optimizer:
-    """One of the two, ready for the parts of an array."""
+class PartitionedOptimizer:
+    """The optimizer of a recipe for the parts of one array."""
 
     def __init__(self, recipe: Recipe, parts: Sequence[Tensor]) -> None:
-        """The parts are changed in place."""
-        self._arrays = _ARRAYS[recipe.optimizer]
+        """Make an optimizer for each part; steps change the parts in place."""
+        self._arrays = _STATE_ARRAYS[recipe.optimizer]
         self._parts = [torch.nn.Parameter(part, requires_grad=True) for part in parts]
-        self._each: list[torch.optim.Optimizer] = []
+        self._optimizers: list[torch.optim.Optimizer] = []
         for part in self._parts:
             if recipe.optimizer == "adam":
-                self._each.append(torch.optim.Adam([part], recipe.rate, BETAS, fused=True))
+                self._optimizers.append(torch.optim.Adam([part], recipe.rate, BETAS, fused=True))
             else:
-                self._each.append(
+                self._optimizers.append(
                     torch.optim.Adagrad(
                         [part], recipe.rate, initial_accumulator_value=ADAGRAD_START
                     )
                 )
-        self._begin()
+        self._create_adam_state()
 
-    def _begin(self) -> None:
-        """Adam makes its arrays at the first step; here they are there from the beginning."""
-        for part, optimizer in zip(self._parts, self._each, strict=True):
+    def _create_adam_state(self) -> None:
+        """Create the state that Adam would make at its first step, so that `state` always works."""
+        for part, optimizer in zip(self._parts, self._optimizers, strict=True):
             if "exp_avg" in self._arrays:
                 optimizer.state[part] = {
                     "step": torch.zeros((), device=part.device),
@@ -50,24 +52,24 @@ class Optimizer:
                 }
 
     def step(self, index: int, gradient: Tensor, rate: float) -> None:
-        """Change one part."""
-        part, optimizer = self._parts[index], self._each[index]
+        """Update one part with its gradient, at a learning rate."""
+        part, optimizer = self._parts[index], self._optimizers[index]
         part.grad = gradient
         optimizer.param_groups[0]["lr"] = rate
         optimizer.step()
         part.grad = None
 
     def state(self) -> dict[str, Tensor]:
-        """Everything it remembers, by name: arrays of all parts joined, and the steps taken."""
-        states = [o.state[p] for o, p in zip(self._each, self._parts, strict=True)]
+        """Return the state by name: the arrays of all parts joined, and the number of steps."""
+        states = [o.state[p] for o, p in zip(self._optimizers, self._parts, strict=True)]
         joined = {name: torch.cat([s[name].detach() for s in states]) for name in self._arrays}
         return joined | {"step": states[0]["step"].reshape(1)}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """What `state` gave."""
+        """Restore what `state` returned."""
         sizes = [part.numel() for part in self._parts]
         pieces = {name: torch.split(state[name], sizes) for name in self._arrays}
-        for i, (part, optimizer) in enumerate(zip(self._parts, self._each, strict=True)):
+        for i, (part, optimizer) in enumerate(zip(self._parts, self._optimizers, strict=True)):
             own = optimizer.state[part]
             own["step"].copy_(state["step"][0])
             for name in self._arrays:

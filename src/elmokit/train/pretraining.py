@@ -1,60 +1,95 @@
-"""A biLM from a corpus: put the parts of a run together and let it go."""
+"""Pretraining: a new biLM from a corpus."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from elmokit.bilm.config import BiLMConfig
+from elmokit.bilm.model import BiLM
+from elmokit.bilm.sizes import SIZES
+from elmokit.bilm.state import State
 from elmokit.elmo import Elmo
+from elmokit.engine import native
 from elmokit.errors import InputError, TrainingError
 from elmokit.formats.detect import NATIVE_NAMES
 from elmokit.formats.native import MANIFEST
-from elmokit.nn.softmax import Everything, LogUniform, Poisson, Sampler
-from elmokit.text.characters import Bytes
+from elmokit.nn.samplers import CandidateSampler, FullSampler, LogUniformSampler, PoissonSampler
+from elmokit.text.characters import ByteEncoder
+from elmokit.train.batches import make_batch_reader
 from elmokit.train.budget import Budget
 from elmokit.train.corpus import Corpus
-from elmokit.train.distributed import Group, join, local_device, processes
+from elmokit.train.distributed import ProcessGroup, join_process_group, local_device, world_size
 from elmokit.train.initialization import initial_weights
-from elmokit.train.learner import Learner
-from elmokit.train.loop import Loop
-from elmokit.train.memory import keep_memory
-from elmokit.train.recipe import Recipe
-from elmokit.train.run import EVALUATIONS, RUN, TRAINING, Plan, Run
-from elmokit.train.stream import Marks, reader_of
+from elmokit.train.loop import TrainingLoop
+from elmokit.train.malloc import keep_freed_memory
+from elmokit.train.recipe import RECIPES, Recipe, count_shards
+from elmokit.train.run import (
+    CHECKPOINT_MINUTES,
+    EVALUATION_WORDS,
+    RUN,
+    TRAINING,
+    RunOptions,
+    RunPlan,
+    StepCallback,
+    TrainingRun,
+    ignore_report,
+)
+from elmokit.train.trainer import Trainer
+
+PRETRAIN_EVALUATIONS = 20
+"""Number of evaluations over the budget by default; fewer in a run of less than 20 minutes."""
 
 
 def pretrain(
     corpus: str | Path,
     out: str | Path,
     *,
-    config: BiLMConfig,
-    recipe: Recipe,
     budget: Budget,
+    config: BiLMConfig | None = None,
+    recipe: Recipe | None = None,
     device: str = "cpu",
-    **how: Any,
+    checkpoint_minutes: float = CHECKPOINT_MINUTES,
+    evaluation_words: int = EVALUATION_WORDS,
+    evaluations: int | None = None,
+    on_step: StepCallback = ignore_report,
 ) -> Elmo:
-    """Teach a new biLM; returns it, and leaves it in `out`.
+    """Train a new biLM, save it in `out`, and return it. The command `elmo pretrain` does this.
 
     Args:
-        corpus: a directory that `elmo corpus` made.
-        out: a directory to make.
-        config: the architecture; `bilm.sizes.SIZES` has some.
-        recipe: how; `train.recipe.RECIPES` has two.
-        budget: how long.
-        device: `"cpu"` or `"cuda"`.
-        how: `checkpoint_minutes`, `evaluation_words` and `watch` of `train.run.Run`.
+        corpus: Directory that `build_corpus` or `elmo corpus` made.
+        out: Directory to create.
+        budget: How long to train.
+        config: Architecture, such as one of `SIZES`; `SIZES["tiny"]` if None.
+        recipe: How to train; `RECIPES["recommended"]` with one shard per processor if None.
+        device: Device to train on, `"cpu"` or `"cuda"`.
+        checkpoint_minutes: Minutes of training between two checkpoints.
+        evaluation_words: Held-out words per evaluation; the last evaluation takes all.
+        evaluations: Number of evaluations, spread over the budget; 20 if None, or fewer in a run
+            of less than 20 minutes.
+        on_step: Called with a `TrainingReport` after every step, and at the end.
     """
-    out = new_place(out)
+    out = check_new_run_directory(out)
     opened = Corpus.open(corpus)
-    plan = Plan(config, recipe, budget, opened.fingerprint)
+    config = config or SIZES["tiny"]
+    recipe = recipe or with_shards(RECIPES["recommended"], device)
+    plan = RunPlan(config, recipe, budget, opened.fingerprint)
     if config.char_cnn.scheme != "bytes" or config.words is not None:
-        raise InputError("a new model reads characters as bytes; the configuration asks for others")
-    return _go(out, plan, opened, device, **how)
+        raise InputError(
+            "the configuration reads characters by an alphabet or words by a table; a new model "
+            'reads characters as bytes: char_cnn.scheme "bytes", and no words'
+        )
+    options = RunOptions(
+        evaluations=_count_evaluations(evaluations, budget),
+        evaluation_words=evaluation_words,
+        checkpoint_minutes=checkpoint_minutes,
+        on_step=on_step,
+    )
+    return _train(out, plan, opened, device, options)
 
 
 def resume(
@@ -63,93 +98,141 @@ def resume(
     *,
     budget: Budget | None = None,
     device: str = "cpu",
-    **how: Any,
+    checkpoint_minutes: float = CHECKPOINT_MINUTES,
+    evaluation_words: int = EVALUATION_WORDS,
+    evaluations: int | None = None,
+    on_step: StepCallback = ignore_report,
 ) -> Elmo:
-    """Go on with a run that was stopped, as if it had not been; `budget` may change how long."""
+    """Continue a pretraining run that was stopped, as if it had not been.
+
+    The command `elmo pretrain --resume` does this.
+
+    Args:
+        corpus: The corpus that the run was started with.
+        out: Directory of the run.
+        budget: How long to train in all; the budget of the run if None.
+        device: Device to train on, `"cpu"` or `"cuda"`.
+        checkpoint_minutes: Minutes of training between two checkpoints.
+        evaluation_words: Held-out words per evaluation; the last evaluation takes all.
+        evaluations: Number of evaluations, as in `pretrain`.
+        on_step: Called with a `TrainingReport` after every step, and at the end.
+    """
     out = Path(out).expanduser()
-    plan = Plan.read(out / TRAINING)
+    plan = RunPlan.read(out / TRAINING)
     opened = Corpus.open(corpus)
-    if opened.fingerprint != plan.corpus:
-        raise TrainingError(
-            f"{out} was begun with another corpus: its fingerprint is {plan.corpus[:12]}…, that of "
-            f"{corpus} {opened.fingerprint[:12]}…"
-        )
+    plan.check_corpus(opened, out)
     if budget is not None:
-        plan = Plan(plan.config, plan.recipe, budget, plan.corpus, plan.kind)
-    return _go(out, plan, opened, device, **how)
+        plan = replace(plan, budget=budget)
+    options = RunOptions(
+        evaluations=_count_evaluations(evaluations, plan.budget),
+        evaluation_words=evaluation_words,
+        checkpoint_minutes=checkpoint_minutes,
+        on_step=on_step,
+    )
+    return _train(out, plan, opened, device, options)
 
 
-def _go(out: Path, plan: Plan, corpus: Corpus, device: str, **how: Any) -> Elmo:
-    recipe, place = plan.recipe, local_device(device)
-    if recipe.shards % processes():
+def _count_evaluations(evaluations: int | None, budget: Budget) -> int:
+    if evaluations is not None:
+        return evaluations
+    if budget.minutes is None:
+        return PRETRAIN_EVALUATIONS
+    # An evaluation takes a few seconds in which nothing is learned.
+    return max(2, min(PRETRAIN_EVALUATIONS, round(budget.minutes)))
+
+
+def _train(out: Path, plan: RunPlan, corpus: Corpus, device: str, options: RunOptions) -> Elmo:
+    shards, processes = plan.recipe.shards, world_size()
+    if shards % processes:
         raise TrainingError(
-            f"{recipe.shards} shards cannot be divided among {processes()} processes; "
-            f"give --shards {processes()} or a multiple of it"
+            f"{shards} shards cannot be divided among {processes} processes; "
+            f"give --shards {processes} or a multiple of it"
         )
-    keep_memory()
-    group = join(place)
+    keep_freed_memory()
+    group = join_process_group(local_device(device))
     try:
-        return _run(out, plan, corpus, place, group, **how)
+        return _train_in_group(out, plan, corpus, local_device(device), group, options)
     finally:
         group.close()
 
 
-def _run(
-    out: Path, plan: Plan, corpus: Corpus, place: torch.device, group: Group, **how: Any
+def _train_in_group(
+    out: Path,
+    plan: RunPlan,
+    corpus: Corpus,
+    device: torch.device,
+    group: ProcessGroup,
+    options: RunOptions,
 ) -> Elmo:
     config, recipe = plan.config, plan.recipe
-    if plan.budget.minutes is not None:  # looking takes a few seconds, which are not learned in
-        how.setdefault("evaluations", max(2, min(EVALUATIONS, round(plan.budget.minutes))))
-    if group.any(group.agree(plan.number) != plan.number):
+    if group.any(group.broadcast(plan.checksum) != plan.checksum):
         raise TrainingError(
-            "the processes have different recipes, budgets or corpora: give all of them the same "
+            "the processes have different recipes, budgets or corpora; give all of them the same "
             "options, --shards too"
         )
     if group.rank == 0:
         plan.write(out / TRAINING)
     counts = target_counts(corpus)
     weights = initial_weights(config, counts, recipe.seed)
-    loop = Loop(
-        Learner(config, weights, recipe, group, place),
+    loop = TrainingLoop(
+        Trainer(config, weights, recipe, group, device),
         corpus,
-        reader_of(corpus, recipe),
-        sampler_of(recipe, counts),
-        Bytes(config.char_cnn.max_characters),
+        make_batch_reader(corpus, recipe),
+        make_sampler(recipe, counts),
+        ByteEncoder(config.char_cnn.max_characters),
         plan.budget,
         group,
     )
-    return Run(out, plan, loop, corpus, group, **how).go()
+    # Sentences start from the zero state, as in training; a model of a stream finds its own start.
+    settled = State.zeros(config) if recipe.text == "sentences" else None
+    model = BiLM(config, weights, corpus.vocabulary, settled)
+    return TrainingRun(out, loop, corpus, group, model, options).train()
 
 
-def new_place(out: str | Path) -> Path:
-    """A directory that a new run may use; what is there already is found before hours go by."""
+def with_shards(recipe: Recipe, device: str) -> Recipe:
+    """Return the recipe with as many shards as keep this machine's processors busy."""
+    processors = native.usable_processors() if device == "cpu" else 1
+    return recipe.replace(shards=count_shards(recipe, processors, world_size()))
+
+
+def check_new_run_directory(out: str | Path) -> Path:
+    """Return the path of a new run; raise now, not after hours, if its directory is in use."""
     out = Path(out).expanduser()
     if (out / TRAINING / RUN).exists() or (out / MANIFEST).exists():
-        raise InputError(f"{out} has a run or a model already: resume it, or give another name")
+        raise InputError(
+            f"{out} has a run or a model already; resume it, or give another directory"
+        )
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; expected a directory, or a name for a new one")
     if taken := sorted(name for name in NATIVE_NAMES if (out / name).exists()):
-        raise InputError(f"{out} has {', '.join(taken)} of something else; give another name")
+        raise InputError(
+            f"{out} has {', '.join(taken)}, which the model would replace; give another directory"
+        )
     return out
 
 
 def target_counts(corpus: Corpus) -> npt.NDArray[np.int64]:
-    """How often each word of the vocabulary is to be predicted, the marks included.
+    """Return how often each word of the vocabulary is a prediction target, marks included.
 
-    The end of a sentence is predicted forward, its beginning backward: each half as often as there
-    are sentences, since both directions share one softmax.
+    The end of a sentence is predicted forward, its beginning backward. Both directions share one
+    softmax, so each counts half as often as there are sentences.
     """
-    marks = Marks.of(corpus)
+    special = corpus.special_ids
     counts = corpus.counts[: len(corpus.vocabulary)].copy()
-    counts[marks.unknown] += corpus.counts[len(corpus.vocabulary) :].sum()
-    counts[[marks.begin, marks.end]] = corpus.train.sentences // 2
+    counts[special.unknown] += corpus.counts[len(corpus.vocabulary) :].sum()
+    counts[[special.begin, special.end]] = corpus.train.sentences // 2
     return counts
 
 
-def sampler_of(recipe: Recipe, counts: npt.NDArray[np.int64]) -> Sampler:
-    """The recipe's; all words where there are no more than it would draw."""
+def make_sampler(recipe: Recipe, counts: npt.NDArray[np.int64]) -> CandidateSampler:
+    """Return the sampler of a recipe; the full softmax where the vocabulary is that small.
+
+    Args:
+        recipe: How to train.
+        counts: How often each word of the vocabulary is a prediction target.
+    """
     if recipe.sampler == "full" or recipe.negatives >= len(counts):
-        return Everything(len(counts))
+        return FullSampler(len(counts))
     if recipe.sampler == "poisson":
-        return Poisson(counts, recipe.negatives)
-    return LogUniform(len(counts), recipe.negatives)
+        return PoissonSampler(counts, recipe.negatives)
+    return LogUniformSampler(len(counts), recipe.negatives)

@@ -1,76 +1,83 @@
-"""How a biLM is taught: every choice that is not the architecture, the text or the budget.
+"""Training recipes: every choice that is not the architecture, the text or the budget.
 
-Two recipes have names. `bilm-tf` is the method of the original authors. `recommended` is what we
-found better at equal time on two cores (docs/training.md has the comparison): Adam, whole
-sentences, a sample of the vocabulary that estimates the full softmax.
+Two recipes have names. `bilm-tf` is the method of the original authors. `recommended` gives better
+models in equal time on two cores (docs/training.md has the comparison): Adam, whole sentences, and
+a sampled softmax whose loss estimates the full one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from elmokit.errors import ConfigError, InputError
+from elmokit.train.schedule import Schedule, learning_rate
 
-Text = Literal["sentences", "stream"]
-Optimizer = Literal["adam", "adagrad"]
-Schedule = Literal["linear", "trapezoid", "constant"]
-Sampler = Literal["poisson", "log-uniform", "full"]
+TextMode = Literal["sentences", "stream"]
+OptimizerName = Literal["adam", "adagrad"]
+SamplerName = Literal["poisson", "log-uniform", "full"]
 
+MIN_SHARD_WORDS = 256
+"""Fewest words per shard: smaller matrices waste processor time."""
 
-LEAST_SHARD = 256
-"""Words; matrices with fewer rows are slow."""
+_OLD_NAMES = {"optimiser": "optimizer"}
+"""Names of fields in run.json files of earlier versions, with the names they have now."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """The choices; `RECIPES` has good ones."""
+    """How to train a biLM; `RECIPES` has two that are known to work."""
 
-    text: Text = "sentences"
-    """Whole sentences that start from nothing, or windows of a stream with carried state."""
+    text: TextMode = "sentences"
+    """What a batch consists of: whole sentences that start from the zero state, or windows of one
+    long stream of text with the LSTM state carried from batch to batch."""
     batch: int = 4480
-    """Words a step, over all shards, if the text is sentences."""
+    """Words per optimizer step over all shards (text "sentences")."""
     lanes: int = 128
-    """Places in the text that are read side by side, if it is a stream."""
+    """Parts of the stream that are read in parallel (text "stream")."""
     window: int = 20
-    """Words a lane reads in a step; gradients go no further back."""
-    optimizer: Optimizer = "adam"
+    """Words per lane and optimizer step: the length of backpropagation (text "stream")."""
+    optimizer: OptimizerName = "adam"
+    """Optimization algorithm."""
     rate: float = 5e-3
-    """The highest learning rate."""
+    """Peak learning rate."""
     schedule: Schedule = "linear"
-    """How the rate falls over the budget: all the way, in its last part (`decay`), or not."""
+    """How the learning rate falls over the budget; see `elmokit.train.schedule`."""
     warm_up: int = 500
-    """Steps in which the rate rises, though at most a twentieth of the budget."""
+    """Warm-up steps in which the learning rate rises; at most a twentieth of the budget."""
     decay: float = 0.25
-    """The part of the budget in which a trapezoid falls to zero."""
+    """Fraction of the budget in which the rate falls to zero (schedule "trapezoid")."""
     clip: float = 1.0
-    """The largest norm of the gradient over all parameters."""
+    """Largest gradient norm over all parameters; longer gradients are scaled down to it."""
     loss_scale: float = 1.0
-    """Multiplies the mean loss; matters to Adagrad and to the clip."""
-    sampler: Sampler = "poisson"
+    """Factor of the mean loss; matters to Adagrad and to gradient clipping."""
+    sampler: SamplerName = "poisson"
+    """How the candidates of the sampled softmax are drawn; "full" takes the whole vocabulary."""
     negatives: int = 2048
-    """Words a step compares the right ones with."""
+    """Candidate words per step that the target words compete with."""
     dropout: float = 0.0
+    """Dropout probability of the inputs of each layer."""
     shards: int = 2
-    """Parts of a batch that are computed side by side and added in order. Part of the recipe,
-    because the order of a sum shows in its last bits; any number of threads or processes can do
-    the work."""
+    """Parts of a batch that are computed in parallel and summed in order. Part of the recipe
+    because the order of a sum shows in its last bits; any number of threads or processes can
+    compute them."""
     seed: int = 0
+    """Random seed."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be done."""
         for name, choices in (
-            ("text", Text),
-            ("optimizer", Optimizer),
+            ("text", TextMode),
+            ("optimizer", OptimizerName),
             ("schedule", Schedule),
-            ("sampler", Sampler),
+            ("sampler", SamplerName),
         ):
             if getattr(self, name) not in get_args(choices):
                 raise ConfigError(
                     f"recipe: {name} is {getattr(self, name)!r}; "
                     f"expected one of {', '.join(get_args(choices))}"
                 )
-        for name, least in (
+        for name, minimum in (
             ("batch", 1),
             ("lanes", 1),
             ("window", 1),
@@ -80,9 +87,9 @@ class Recipe:
             ("seed", 0),
         ):
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
                 raise ConfigError(
-                    f"recipe: {name} is {value!r}; expected a whole number from {least} up"
+                    f"recipe: {name} is {value!r}; expected a whole number from {minimum} up"
                 )
         for name, low, high in (
             ("rate", 0.0, 100.0),
@@ -104,23 +111,35 @@ class Recipe:
             )
 
     def replace(self, **changes: Any) -> Recipe:
-        """The same with other choices; None changes nothing."""
+        """Return a copy with some fields changed; a change to None is ignored."""
         return replace(self, **{k: v for k, v in changes.items() if v is not None})
 
+    def learning_rate(self, step: int, fraction: float) -> float:
+        """Return the learning rate of a step when `fraction` of the budget is spent."""
+        return learning_rate(
+            self.rate,
+            fraction,
+            schedule=self.schedule,
+            step=step,
+            warmup_steps=self.warm_up,
+            decay=self.decay,
+        )
+
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return all fields as a dictionary for JSON."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Recipe:
-        """From JSON; unknown names raise, since they would be ignored."""
-        unknown = sorted(set(data) - {f.name for f in fields(cls)})
+    def from_dict(cls, data: Mapping[str, Any]) -> Recipe:
+        """Make a recipe from what `to_dict` returned, also of an earlier version."""
+        values = {_OLD_NAMES.get(name, name): value for name, value in data.items()}
+        names = [f.name for f in fields(cls)]
+        unknown = sorted(set(values) - set(names))
         if unknown:
             raise ConfigError(
-                f"recipe: unknown {', '.join(unknown)}; expected some of "
-                + ", ".join(f.name for f in fields(cls))
+                f"recipe: unknown {', '.join(unknown)}; expected some of {', '.join(names)}"
             )
-        return cls(**data)
+        return cls(**values)
 
 
 RECIPES = {
@@ -138,39 +157,25 @@ RECIPES = {
         dropout=0.1,
     ),
 }
+"""Recipes by name."""
 
 
-def recipe_named(name: str) -> Recipe:
-    """One of `RECIPES`."""
+def get_recipe(name: str) -> Recipe:
+    """Return one of `RECIPES` by name."""
     if name not in RECIPES:
         raise InputError(f"the recipe is {name!r}; expected one of {', '.join(RECIPES)}")
     return RECIPES[name]
 
 
-def shards_for(recipe: Recipe, processors: int, processes: int = 1) -> int:
-    """How many shards keep so many processors busy: a number that the processes can divide.
+def count_shards(recipe: Recipe, processors: int, processes: int = 1) -> int:
+    """Return how many shards keep the processors busy.
 
-    At least one for each process, and lanes come out even; a shard of few words would not pay.
+    The number is a multiple of `processes`, divides the lanes of a stream, and leaves each shard
+    enough words to be worth a thread, but there is at least one shard per process.
     """
     words = recipe.batch if recipe.text == "sentences" else recipe.lanes * recipe.window
-    most = min(processors, words // LEAST_SHARD)
-    for shards in range(most - most % processes, processes, -processes):
+    limit = min(processors, words // MIN_SHARD_WORDS)
+    for shards in range(limit - limit % processes, processes, -processes):
         if recipe.text == "sentences" or recipe.lanes % shards == 0:
             return shards
     return processes
-
-
-def rate_at(recipe: Recipe, step: int, fraction: float) -> float:
-    """The learning rate of a step, when so much of the budget is spent (0 to 1)."""
-    rising = 1.0
-    if recipe.warm_up:
-        by_step = (step + 1) / recipe.warm_up
-        rising = min(1.0, max(by_step, fraction / 0.05))
-    match recipe.schedule:
-        case "linear":
-            falling = 1 - fraction
-        case "trapezoid":
-            falling = min(1.0, (1 - fraction) / recipe.decay)
-        case "constant":
-            falling = 1.0
-    return recipe.rate * rising * max(falling, 0.0)

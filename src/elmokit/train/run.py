@@ -1,12 +1,12 @@
-"""A run on disk: it begins, notes what happens, can be stopped at any moment, resumed, and ends.
+"""A training run on disk: metrics, evaluations, checkpoints, and the model at the end.
 
     DIR/                     the model, once the run has ended
-    DIR/training/run.json    architecture, recipe, budget, and which corpus
+    DIR/training/run.json    architecture, recipe, budget, and the fingerprint of the corpus
     DIR/training/metrics.jsonl
     DIR/training/curve.svg
     DIR/training/checkpoints/step-00001234/
 
-What is learned, and how, is `loop.py`.
+A run can be stopped at any moment and resumed. The training itself is in `loop.py`.
 """
 
 from __future__ import annotations
@@ -16,75 +16,100 @@ import math
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 import elmokit
 from elmokit import formats
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.model import BiLM
-from elmokit.bilm.state import State
 from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.formats.detect import NATIVE_NAMES
 from elmokit.formats.native import MANIFEST
 from elmokit.lm import Perplexity, perplexity
-from elmokit.text.files import write_text
+from elmokit.storage import write_text
 from elmokit.train import checkpoint
 from elmokit.train.budget import Budget
 from elmokit.train.corpus import Corpus
 from elmokit.train.curve import draw_curve
-from elmokit.train.distributed import Group
-from elmokit.train.interrupt import between_steps
-from elmokit.train.loop import Loop, Progress, Step
-from elmokit.train.metrics import Metrics, read_metrics
+from elmokit.train.distributed import ProcessGroup
+from elmokit.train.early_stopping import EarlyStopping
+from elmokit.train.interrupt import defer_interrupts
+from elmokit.train.loop import StepMetrics, TrainingLoop, TrainingProgress
+from elmokit.train.metrics import MetricsLog, read_metrics
 from elmokit.train.recipe import Recipe
 
 TRAINING, RUN, CHECKPOINTS, CURVE = "training", "run.json", "checkpoints", "curve.svg"
-NOTE_STEPS = 25
+METRICS_STEPS = 25
 """Steps between two lines of metrics."""
-EVALUATIONS = 20
-"""How often held-out text is looked at, over the whole budget."""
+CHECKPOINT_MINUTES = 5.0
+"""Minutes between two checkpoints by default."""
+EVALUATION_WORDS = 10_000
+"""Held-out words per evaluation by default."""
 
 
 @dataclass(frozen=True)
-class Report:
-    """What somebody who watches a run hears after a step."""
+class TrainingReport:
+    """What a callback learns after a training step."""
 
-    progress: Progress
+    progress: TrainingProgress
+    """Steps, tokens and seconds so far."""
     spent: float
-    """Of the budget, 0 to 1."""
+    """Fraction of the budget that is spent, from 0 to 1."""
     loss: float
-    """The mean since the last line of metrics, of a sample of the vocabulary."""
-    speed: float
-    """Words a second, lately."""
+    """Mean training loss since the last line of metrics in nats per word, by the sampled
+    softmax."""
+    words_per_second: float
+    """Current training speed."""
     held_out: Perplexity | None
-    """The last evaluation of this sitting; at the end, of all held-out text."""
+    """Last evaluation of this session; at the end, of all held-out text."""
     epochs: float
-    """How often the whole text was read."""
+    """Number of passes over the text so far."""
 
 
-Watch = Callable[[Report], None]
+StepCallback = Callable[[TrainingReport], None]
+"""Called after every training step, and once more at the end of pretraining."""
+
+
+def ignore_report(report: TrainingReport) -> None:
+    """Accept a report and do nothing: the default callback."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a run is evaluated, saved and reported; none of it changes the weights of pretraining."""
+
+    evaluations: int
+    """Number of evaluations on held-out text, spread evenly over the budget."""
+    evaluation_words: int = EVALUATION_WORDS
+    """Held-out words per evaluation."""
+    checkpoint_minutes: float = CHECKPOINT_MINUTES
+    """Minutes of training between two checkpoints."""
+    on_step: StepCallback = ignore_report
+    """Called after every training step."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a run is, as run.json says it."""
+class RunPlan:
+    """What determines a run, as run.json has it."""
 
     config: BiLMConfig
+    """Architecture."""
     recipe: Recipe
+    """How to train."""
     budget: Budget
+    """How long to train."""
     corpus: str
-    """The fingerprint of its corpus."""
+    """Fingerprint of the corpus."""
     kind: str = "pretrain"
+    """What the run does: "pretrain", "finetune" or "softmax"."""
 
     def to_json(self) -> str:
-        """As run.json."""
-        facts = {
+        """Return the contents of run.json."""
+        values = {
             "format": "elmokit run",
             "version": 1,
             "elmokit": elmokit.__version__,
@@ -94,208 +119,259 @@ class Plan:
             "recipe": self.recipe.to_dict(),
             "config": self.config.to_dict(),
         }
-        return json.dumps(facts, indent=2) + "\n"
+        return json.dumps(values, indent=2) + "\n"
 
     @property
-    def number(self) -> int:
-        """The same for the same plan, for processes to compare."""
+    def checksum(self) -> int:
+        """Checksum by which processes compare their plans."""
         return zlib.crc32(self.to_json().encode())
 
     def write(self, directory: Path) -> None:
-        """To run.json, at once or not at all."""
+        """Write run.json to a directory, atomically."""
         directory.mkdir(parents=True, exist_ok=True)
         write_text(directory / RUN, self.to_json())
 
     @classmethod
-    def read(cls, directory: Path) -> Plan:
-        """From run.json."""
+    def read(cls, directory: Path) -> RunPlan:
+        """Read run.json from a directory."""
         try:
-            facts = json.loads((directory / RUN).read_text(encoding="utf-8"))
+            values = json.loads((directory / RUN).read_text(encoding="utf-8"))
             return cls(
-                BiLMConfig.from_dict(facts["config"]),
-                Recipe.from_dict(facts["recipe"]),
-                Budget(**facts["budget"]),
-                facts["corpus"],
-                facts["kind"],
+                BiLMConfig.from_dict(values["config"]),
+                Recipe.from_dict(values["recipe"]),
+                Budget(**values["budget"]),
+                values["corpus"],
+                values["kind"],
             )
         except FileNotFoundError:
             raise InputError(
-                f"{directory.parent} has no run to resume: there is no {directory.name}/{RUN} in it"
+                f"{directory.parent} has no run to resume: it has no {directory.name}/{RUN}"
             ) from None
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError(f"{directory / RUN} is damaged: {error!r}") from None
 
+    def check_corpus(self, corpus: Corpus, out: Path) -> None:
+        """Raise if the corpus is not the one that the run in `out` was started with."""
+        if corpus.fingerprint != self.corpus:
+            raise TrainingError(
+                f"{out} was started with another corpus: its fingerprint is {self.corpus[:12]}…, "
+                f"that of {corpus.path} is {corpus.fingerprint[:12]}…"
+            )
 
-class Run:
-    """A loop that is watched, evaluated and kept."""
+
+class _StopEarly(Exception):
+    """Nothing has improved for a while."""
+
+
+class TrainingRun:
+    """A training loop in a directory, with metrics, evaluations and checkpoints."""
 
     def __init__(
         self,
         out: Path,
-        plan: Plan,
-        loop: Loop,
+        loop: TrainingLoop,
         corpus: Corpus,
-        group: Group,
-        *,
-        checkpoint_minutes: float = 5.0,
-        evaluation_words: int = 10_000,
-        evaluations: int = EVALUATIONS,
-        watch: Watch = lambda report: None,
+        group: ProcessGroup,
+        model: BiLM,
+        options: RunOptions,
+        early_stopping: EarlyStopping | None = None,
     ) -> None:
-        """Continues from the newest checkpoint, if there is one."""
-        self._out, self._plan, self._loop, self._corpus = out, plan, loop, corpus
-        self._group, self._first = group, group.rank == 0
-        self._every, self._evaluation_words = 60 * checkpoint_minutes, evaluation_words
-        self._evaluations, self._watch = evaluations, watch
+        """Prepare the run, and continue from its newest checkpoint if there is one.
+
+        Args:
+            out: Directory of the run.
+            loop: Does the training.
+            corpus: Text to train on, with held-out text for evaluations.
+            group: The processes that train together.
+            model: The model before training; the result differs from it in its weights.
+            options: How the run is evaluated, saved and reported.
+            early_stopping: Ends the run early, and chooses its result; None trains until the budget
+                is spent. Needs a group of one process.
+        """
+        self._out, self._loop, self._corpus = out, loop, corpus
+        self._group, self._is_first = group, group.rank == 0
+        self._model, self._options, self._early_stopping = model, options, early_stopping
         self._checkpoints = out / TRAINING / CHECKPOINTS
         self._losses, self._loss = list[float](), math.nan
         self._held_out: Perplexity | None = None
-        found = checkpoint.newest(self._checkpoints)
-        if found is not None:
-            arrays, facts = checkpoint.load(found)
-            try:
-                loop.load(arrays, Progress.from_dict(facts["progress"]))
-                self._losses += facts.get("losses", [])
-                self._recall(arrays, facts)
-            except (KeyError, TypeError) as error:
-                raise FormatError(f"the checkpoint {found} is damaged: {error!r}") from None
-        if group.any(group.agree(loop.progress.step) != loop.progress.step):
+        self._load_checkpoint()
+        if group.any(group.broadcast(loop.progress.step) != loop.progress.step):
             raise TrainingError(
-                f"the processes find different checkpoints in {self._checkpoints}: all of them "
-                "have to see the same directory"
+                f"the processes find different checkpoints in {self._checkpoints}; expected a "
+                "directory that all of them share"
             )
-        if self._first:
-            self._metrics = Metrics(out / TRAINING, loop.progress.step)
-        self._noted = time.monotonic(), loop.progress.tokens
-        self._kept = loop.progress.seconds
-        self._looked = int(loop.spent * evaluations)
+        if self._is_first:
+            self._metrics = MetricsLog(out / TRAINING, loop.progress.step)
+        self._speed_start = time.monotonic(), loop.progress.tokens
+        self._checkpoint_seconds = loop.progress.seconds
+        self._evaluations_done = int(loop.spent * options.evaluations)
 
-    def go(self) -> Elmo:
-        """Learn until the budget is spent; returns the model.
+    def train(self) -> Elmo:
+        """Train until the budget is spent or early stopping ends the run; return the saved model.
 
-        Ctrl-C and SIGTERM stop it between two steps, with a checkpoint.
+        Ctrl-C and SIGTERM stop between two steps, with a checkpoint. With early stopping, the best
+        model so far is saved too.
         """
-        self._learn()
+        stopping = self._early_stopping
+        if stopping is not None and stopping.initial is None:
+            self._evaluate(self._options.evaluation_words)
+        try:
+            if stopping is not None and stopping.exhausted:  # resumed after it had stopped
+                self._loop.close()
+            else:
+                self._run_loop()
+        except _StopEarly:
+            pass
+        except KeyboardInterrupt:
+            if stopping is not None:
+                self._finish()
+            raise
         return self._finish()
 
-    def _learn(self) -> None:
-        with between_steps(patient=self._group.world > 1) as stopped:
+    def _run_loop(self) -> None:
+        with defer_interrupts(repeatedly=self._group.world > 1) as stop_requested:
 
-            def after(step: Step) -> None:
-                self._after(step)
-                if self._group.any(stopped.is_set()):
+            def on_step(step: StepMetrics) -> None:
+                self._after_step(step)
+                if self._group.any(stop_requested.is_set()):
                     raise KeyboardInterrupt
 
             try:
-                self._loop.run(after)
+                self._loop.run(on_step)
             except Exception:
-                if self._group.world > 1:  # the others are not here, and a checkpoint needs them
+                if self._group.world > 1:  # a checkpoint needs all processes
                     self._loop.intact = False
                 raise
             finally:
                 if self._loop.intact:
-                    self._keep()
+                    self._save_checkpoint()
                 self._loop.close()
 
+    def _after_step(self, step: StepMetrics) -> None:
+        progress = self._loop.progress
+        if self._is_first:
+            self._losses.append(step.loss)
+            words_per_second = self._report()
+            if progress.step % METRICS_STEPS == 0:
+                self._write_metrics(step, words_per_second)
+            due = int(self._loop.spent * self._options.evaluations)
+            if due > self._evaluations_done and self._loop.spent < 1:
+                self._evaluations_done = due
+                self._evaluate(self._options.evaluation_words)
+                self._speed_start = time.monotonic(), progress.tokens
+        if progress.seconds - self._checkpoint_seconds > 60 * self._options.checkpoint_minutes:
+            self._save_checkpoint()
+
     def _finish(self) -> Elmo:
-        """Measure and save what was learned."""
-        elmo = self.model()
-        if self._first:
-            self._evaluate(words=None)
-            self._save(elmo)
-            self._metrics.close()
-            self._tell()
-        self._group.agree(0.0)  # wait for the first process
+        """Evaluate and save the result."""
+        stopping = self._early_stopping
+        if stopping is None:
+            if self._is_first:
+                self._evaluate(words=None)
+        else:
+            if self._loop.spent >= 1 and not stopping.exhausted:
+                self._evaluate(self._options.evaluation_words)
+            if stopping.best_parameters is not None:
+                self._loop.trainer.parameters.copy_(stopping.best_parameters)
+        elmo = self._current_model()
+        if self._is_first:
+            self._save_model(elmo)
+            if stopping is None:
+                self._report()
+        self._group.broadcast(0.0)  # wait for the first process
         return elmo
 
-    def model(self) -> Elmo:
-        """As it is now."""
-        plan = self._plan
-        # Whole sentences start from nothing, here as in training; a stream settles by itself.
-        settled = State.zeros(plan.config) if plan.recipe.text == "sentences" else None
-        weights = self._loop.learner.weights()
-        return Elmo(BiLM(plan.config, weights, self._corpus.vocabulary, settled))
+    def _current_model(self) -> Elmo:
+        return Elmo(replace(self._model, weights=self._loop.trainer.weights()))
 
-    def _after(self, step: Step) -> None:
-        """Between two steps."""
-        progress = self._loop.progress
-        if self._first:
-            self._losses.append(step.loss)
-            speed = self._tell()
-            if progress.step % NOTE_STEPS == 0:
-                self._note(step, speed)
-            due = int(self._loop.spent * self._evaluations)
-            if due > self._looked and self._loop.spent < 1:
-                self._looked = due
-                self._evaluate(self._evaluation_words)
-                self._noted = time.monotonic(), progress.tokens
-        if progress.seconds - self._kept > self._every:
-            self._keep()
+    def _report(self) -> float:
+        """Call the callback; return the current speed in words per second."""
+        progress, (since, tokens) = self._loop.progress, self._speed_start
+        words_per_second = (progress.tokens - tokens) / max(time.monotonic() - since, 1e-9)
+        self._options.on_step(
+            TrainingReport(
+                progress,
+                self._loop.spent,
+                float(np.mean(self._losses)) if self._losses else self._loss,
+                words_per_second,
+                self._held_out,
+                self._loop.epochs,
+            )
+        )
+        return words_per_second
 
-    def _tell(self) -> float:
-        """Let the watcher know; returns the speed."""
-        progress, (since, tokens) = self._loop.progress, self._noted
-        speed = (progress.tokens - tokens) / max(time.monotonic() - since, 1e-9)
-        loss = float(np.mean(self._losses)) if self._losses else self._loss
-        report = Report(progress, self._loop.spent, loss, speed, self._held_out, self._loop.epochs)
-        self._watch(report)
-        return speed
-
-    def _note(self, step: Step, speed: float) -> None:
+    def _write_metrics(self, step: StepMetrics, words_per_second: float) -> None:
         progress = self._loop.progress
         self._loss = float(np.mean(self._losses))
-        self._metrics.note(
+        self._metrics.write(
             progress.step,
             tokens=progress.tokens,
             seconds=round(progress.seconds, 1),
-            epoch=progress.place.epoch,
+            epoch=progress.position.epoch,
             loss=self._loss,
             norm=step.norm,
             rate=step.rate,
-            words_per_second=round(speed),
+            words_per_second=round(words_per_second),
         )
         self._losses.clear()
-        self._noted = time.monotonic(), progress.tokens
+        self._speed_start = time.monotonic(), progress.tokens
 
     def _evaluate(self, words: int | None) -> None:
-        """The perplexity of held-out text, by the full softmax."""
-        valid, progress = self._corpus.valid, self._loop.progress
+        """Measure the perplexity of held-out text, by the full softmax; all of it if None.
+
+        Early stopping compares evaluations, so for it the text is the same every time, and nothing
+        is measured twice. Raises `_StopEarly` when its patience is exhausted during training.
+        """
+        stopping, progress = self._early_stopping, self._loop.progress
+        valid = self._corpus.valid
         if valid is None or not valid.sentences:
             return
-        sentences = self._corpus.held_out(words)
-        self._held_out = found = perplexity(self.model(), sentences)
-        self._metrics.note(
+        if stopping is not None and stopping.evaluated_step == progress.step:
+            return
+        result = perplexity(self._current_model(), self._corpus.held_out_sentences(words))
+        self._held_out = result
+        self._metrics.write(
             progress.step,
             tokens=progress.tokens,
             seconds=round(progress.seconds, 1),
-            held_out_words=found.words,
-            forward=found.forward,
-            backward=found.backward,
-            perplexity=found.mean,
+            held_out_words=result.words,
+            forward=result.forward,
+            backward=result.backward,
+            perplexity=result.mean,
             **({"end": True} if self._loop.spent >= 1 else {}),
         )
+        if stopping is not None:
+            stopping.update(progress.step, result, self._loop.trainer.parameters)
+            if stopping.exhausted and self._loop.spent < 1:
+                raise _StopEarly
 
-    def _keep(self) -> None:
-        """A checkpoint."""
-        self._kept = self._loop.progress.seconds
-        more, facts = self._memory()
-        arrays = self._loop.arrays() | more
-        if self._first:
+    def _save_checkpoint(self) -> None:
+        self._checkpoint_seconds = self._loop.progress.seconds
+        arrays, values = self._early_stopping.state() if self._early_stopping else ({}, {})
+        arrays = self._loop.arrays() | arrays
+        if self._is_first:
             progress = self._loop.progress
-            facts |= {"progress": progress.to_dict(), "losses": self._losses}
-            checkpoint.save(self._checkpoints, progress.step, arrays, facts)
+            values |= {"progress": progress.to_dict(), "losses": self._losses}
+            checkpoint.save(self._checkpoints, progress.step, arrays, values)
 
-    def _memory(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What a checkpoint holds besides the loop, for kinds of runs that have more."""
-        return {}, {}
+    def _load_checkpoint(self) -> None:
+        newest = checkpoint.find_newest(self._checkpoints)
+        if newest is None:
+            return
+        arrays, values = checkpoint.load(newest)
+        try:
+            self._loop.load(arrays, TrainingProgress.from_dict(values["progress"]))
+            self._losses += values.get("losses", [])
+            if self._early_stopping is not None:
+                self._early_stopping.load(arrays, values)
+        except (KeyError, TypeError) as error:
+            raise FormatError(f"the checkpoint {newest} is damaged: {error!r}") from None
 
-    def _recall(self, arrays: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        """Take it back from a checkpoint; called while the run is being made."""
-
-    def _save(self, elmo: Elmo) -> None:
-        if not (self._out / MANIFEST).exists():  # or killed while it was being written
+    def _save_model(self, elmo: Elmo) -> None:
+        if not (self._out / MANIFEST).exists():  # an earlier session died while it wrote the model
             for name in NATIVE_NAMES:
                 (self._out / name).unlink(missing_ok=True)
         formats.write(elmo.bilm, self._out, "native")
         metrics, name = read_metrics(self._metrics.path), self._out.resolve().name
         draw_curve(metrics, self._out / TRAINING / CURVE, name)
+        self._metrics.close()

@@ -1,4 +1,13 @@
-"""Embeddings to files and back: HDF5, npz and Parquet; streamed, resumable, read lazily.
+"""Vectors in files: HDF5, npz and Parquet; streamed, resumable, and read lazily.
+
+    from elmokit.vectors import embed_to_file, load_vectors
+
+    embed_to_file(elmo, sentences, "vectors.h5")
+
+    with load_vectors("vectors.h5") as vectors:
+        vectors[0], vectors.words(0), len(vectors), vectors.signature
+
+Vectors of your own, sentence by sentence:
 
     with open_writer("vectors.h5", signature={"model": "…"}) as out:
         for position, words in enumerate(sentences):
@@ -7,16 +16,45 @@
             else:
                 out.write(words, array)   # (T, D) or (L+1, T, D)
 
-    with load("vectors.h5") as vectors:
-        vectors[0], vectors.words(0), len(vectors), vectors.signature
-
-Sentences go to `vectors.h5.partial` first (`spool.py`), and the file is made of it when all are in:
-a run that was stopped at any moment, by a power failure too, continues where it stopped and ends
-in the same bytes. That takes the room of both files for a while. Nothing here knows a model.
+Sentences first go to `vectors.h5.partial` (see `spool.py`), and the file is made from it at the
+end: a run that was stopped at any moment, even by a power failure, continues where it stopped and
+ends with the same bytes. For a while this takes the disk space of both files. Only `embed_to_file`
+knows about models.
 """
 
-from elmokit.vectors.reader import Vectors, load
-from elmokit.vectors.suffix import FORMATS
-from elmokit.vectors.writer import Writer, open_writer, save
+from __future__ import annotations
 
-__all__ = ["FORMATS", "Vectors", "Writer", "load", "open_writer", "save"]
+from typing import TYPE_CHECKING
+
+from elmokit._exports import lazy_exports
+
+if TYPE_CHECKING:
+    from elmokit.vectors.embed import EmbeddingSummary, embed_to_file
+    from elmokit.vectors.file_formats import FORMATS
+    from elmokit.vectors.reader import Vectors, load_vectors
+    from elmokit.vectors.writer import VectorWriter, open_writer, save_vectors
+
+__all__ = [
+    "FORMATS",
+    "EmbeddingSummary",
+    "VectorWriter",
+    "Vectors",
+    "embed_to_file",
+    "load_vectors",
+    "open_writer",
+    "save_vectors",
+]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "FORMATS": "elmokit.vectors.file_formats",
+        "EmbeddingSummary": "elmokit.vectors.embed",
+        "VectorWriter": "elmokit.vectors.writer",
+        "Vectors": "elmokit.vectors.reader",
+        "embed_to_file": "elmokit.vectors.embed",
+        "load_vectors": "elmokit.vectors.reader",
+        "open_writer": "elmokit.vectors.writer",
+        "save_vectors": "elmokit.vectors.writer",
+    },
+)

@@ -1,4 +1,4 @@
-"""A model and a text to a file of vectors, in one call: what `elmo embed --out` does."""
+"""Embedding text into a file of vectors in one call, as `elmo embed --out` does."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import elmokit
-from elmokit.elmo import Elmo, Layers, Sentence
-from elmokit.vectors import open_writer
+from elmokit.elmo import Elmo, LayerChoice, Sentence
+from elmokit.vectors.writer import open_writer
 
 
-class Written(NamedTuple):
-    """What came out."""
+class EmbeddingSummary(NamedTuple):
+    """How much a call of `embed_to_file` has written."""
 
     sentences: int
+    """Number of sentences in the file."""
     words: int
+    """Number of words in the file."""
     resumed: int
-    """How many of the sentences an interrupted earlier run had stored."""
+    """Number of sentences that an interrupted earlier run had already stored."""
 
 
 def embed_to_file(
@@ -27,40 +29,50 @@ def embed_to_file(
     sentences: Iterable[Sentence],
     path: str | Path,
     *,
-    layers: Layers = "mix",
+    layers: LayerChoice = "mix",
     dtype: str = "float32",
     restart: bool = False,
     overwrite: bool = False,
     on_sentence: Callable[[Sequence[str]], None] = lambda words: None,
-) -> Written:
-    """Embed sentences into `path` (.h5, .npz or .parquet), in bounded memory.
+) -> EmbeddingSummary:
+    """Embed sentences into a file, in bounded memory.
 
-    Interrupted and called again with the same arguments, it continues where it stopped.
-    `dtype` is that of the file, `"float32"` or `"float16"`; `on_sentence` is told of each one.
+    If it is interrupted, call it again with the same arguments: it continues where it stopped. The
+    command `elmo embed --out` does this.
+
+    Args:
+        elmo: The model.
+        sentences: Strings, or lists of words; may be a generator.
+        path: The file to write, which ends in `.h5`, `.npz` or `.parquet`.
+        layers: Layers to store: `"mix"`, `"all"`, `"top"` or a layer number.
+        dtype: Precision in the file: `"float32"` or `"float16"`.
+        restart: Discard what an interrupted run has stored.
+        overwrite: Replace the file if it exists.
+        on_sentence: Called with the words of each sentence after it is stored.
     """
     signature = _signature(elmo, layers)
     all_words = iter(elmo.words(sentences))
-    count = total = 0
+    sentence_count = word_count = 0
     with open_writer(
         path, signature=signature, dtype=dtype, restart=restart, overwrite=overwrite
     ) as out:
         for words in islice(all_words, out.done):
             out.skip(words)
             if elmo.state == "carry":
-                elmo.embed([words])  # stored, but the sentences after it need its state
+                elmo.embed([words])  # already stored, but later sentences need its state
             on_sentence(words)
-            count, total = count + 1, total + len(words)
+            sentence_count, word_count = sentence_count + 1, word_count + len(words)
 
         for words, vectors in elmo.items(all_words, layers):
             out.write(words, vectors)
             on_sentence(words)
-            count, total = count + 1, total + len(words)
+            sentence_count, word_count = sentence_count + 1, word_count + len(words)
         resumed = out.done
-    return Written(count, total, resumed)
+    return EmbeddingSummary(sentence_count, word_count, resumed)
 
 
-def _signature(elmo: Elmo, layers: Layers) -> dict[str, Any]:
-    """All that determines the vectors, besides the text."""
+def _signature(elmo: Elmo, layers: LayerChoice) -> dict[str, Any]:
+    """Return everything that determines the vectors, apart from the text."""
     signature: dict[str, Any] = {
         "elmokit": elmokit.__version__,
         "model": elmo.bilm.fingerprint,

@@ -1,17 +1,19 @@
-"""Sentences as HDF5, in the layout of AllenNLP and bilm-tf with an ordered index beside it.
+"""Vectors in HDF5, in the layout of AllenNLP and bilm-tf with an ordered index in addition.
 
-    "0", "1", …          one dataset a sentence, (L+1, T, D) or (T, D), named by its line number
+    "0", "1", …          one dataset per sentence, (L+1, T, D) or (T, D), named by its line number
     sentence_to_index    (1,) string, JSON {"words joined by spaces": "line number"}, as AllenNLP
-                         writes it: the last of equal sentences wins, and it is left out where it
-                         would take more than SENTENCE_INDEX_BYTES, since nobody can read half of it
+                         writes it: the last of equal sentences counts. It is left out if it would
+                         take more than SENTENCE_INDEX_BYTES, since half of it would be useless
     elmokit/words        (N,) strings, each the words of a sentence as a JSON list in ASCII
-    elmokit/lengths      (N,) int32, the words of each sentence
+    elmokit/lengths      (N,) int32, the number of words of each sentence
     elmokit              attributes `layout` (the version) and `signature` (JSON)
 
-HDF5 orders names as strings ("10" before "2"): read by number. The reader also takes files made by
-AllenNLP's `elmo` command and by bilm-tf, which have no `elmokit` group. Nothing here knows how a
-write survives an interruption; that is `spool.py`.
+HDF5 sorts names as strings ("10" before "2"): read by number. The reader also accepts files of
+AllenNLP's `elmo` command and of bilm-tf, which have no `elmokit` group. How a write survives an
+interruption is the business of `spool.py`.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -21,25 +23,28 @@ from typing import Any
 import numpy as np
 
 from elmokit.errors import FormatError
-from elmokit.vectors.spool import Array, Spool
+from elmokit.vectors.spool import Spool, VectorArray
 
+NAME = "hdf5"
 LAYOUT = 1
-SENTENCE_INDEX_BYTES = 64 << 20  # of memory while writing: the text and the dict around it
-_ENTRY_BYTES = 160  # what one entry of a dict[str, str] costs beside its text
+SENTENCE_INDEX_BYTES = 64 << 20
+"""Memory that `sentence_to_index` may take while it is collected: the text and the dict."""
+_ENTRY_BYTES = 160  # memory of one entry of a dict[str, str] in addition to its text
 _BATCH_BYTES = 1 << 20
-_BROKEN = (OSError, KeyError, RuntimeError, ValueError, TypeError)  # what h5py raises on bad files
+_DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError)
+"""What h5py raises for damaged files."""
 
 
-def require() -> None:
-    """Nothing to check: h5py belongs to the base install."""
+def check_installed() -> None:
+    """Do nothing, since h5py is always installed."""
 
 
 def write(path: Path, spool: Spool) -> None:
-    """Make the HDF5 file of a complete spool."""
+    """Write the sentences of a complete spool to an HDF5 file."""
     import h5py
 
     with _create(path) as file:
-        # No object stores its time, so that equal input gives equal bytes.
+        # No object stores a time, so that equal input gives equal bytes.
         group = h5py.Group(h5py.h5g.create(file.id, b"elmokit", gcpl=_timeless("GROUP_CREATE")))
         group.attrs["layout"] = LAYOUT
         group.attrs["signature"] = json.dumps(spool.header["signature"])
@@ -75,10 +80,10 @@ def write(path: Path, spool: Spool) -> None:
 
 
 def _create(path: Path) -> Any:
-    """A new file whose groups are those of HDF5 1.8 (2008), without times.
+    """Create a file with groups in the format of HDF5 1.8 (2008), without times.
 
-    They hold a million names in constant memory; the older ones, h5py's default, keep all names
-    in one heap in memory.
+    These hold a million names in constant memory; the older format, which is the default of h5py,
+    keeps all names in memory.
     """
     import h5py
 
@@ -96,8 +101,13 @@ def _timeless(kind: str) -> Any:
     return properties
 
 
-class Reader:
-    """An open HDF5 file of vectors, ours or in AllenNLP's plain layout."""
+def open_file(path: Path) -> HDF5Reader:
+    """Open an HDF5 file of elmokit, AllenNLP or bilm-tf."""
+    return HDF5Reader(path)
+
+
+class HDF5Reader:
+    """An open HDF5 file of vectors, in the layout of elmokit or AllenNLP."""
 
     def __init__(self, path: Path) -> None:
         import h5py
@@ -106,56 +116,59 @@ class Reader:
         try:
             self._file = h5py.File(path, "r")
         except OSError as error:
-            raise FormatError(f"{path} is no readable HDF5 file: {error}") from None
+            raise FormatError(f"{path} cannot be read as HDF5: {error}") from None
         self.signature: dict[str, Any] | None = None
         self._lengths: Any = None
         self._sentences: dict[int, str] = {}
         try:
-            self.count = self._open_ours() if "elmokit" in self._file else self._open_plain()
+            self.count = self._open_own() if "elmokit" in self._file else self._open_plain()
         except BaseException as error:
             self._file.close()
-            if isinstance(error, _BROKEN):
-                raise FormatError(f"{path}: its index cannot be read: {error}") from None
+            if isinstance(error, _DAMAGE):
+                raise FormatError(
+                    f"{path} is damaged or not a file of vectors: its index cannot be read "
+                    f"({error})"
+                ) from None
             raise
 
-    def array(self, position: int) -> Array:
-        """The vectors of one sentence."""
+    def array(self, position: int) -> VectorArray:
+        """Return the vectors of a sentence."""
         try:
-            array: Array = self._file[str(position)][()]
-        except _BROKEN as error:
+            array: VectorArray = self._file[str(position)][()]
+        except _DAMAGE as error:
             raise FormatError(
                 f"{self.path}: sentence {position} of {self.count} cannot be read: {error}"
             ) from None
         if getattr(array, "ndim", 0) not in (2, 3) or array.dtype.kind != "f":
             raise FormatError(
-                f"{self.path}: sentence {position} is {_describe(array)}, expected floats of "
+                f"{self.path}: sentence {position} is {_describe(array)}; expected floats of "
                 "shape (T, D) or (layers, T, D)"
             )
         if self._lengths is not None and array.shape[-2] != self._lengths[position]:
             raise FormatError(
-                f"{self.path}: sentence {position} is {_describe(array)}, but its index promises "
-                f"{self._lengths[position]} words"
+                f"{self.path} is damaged: sentence {position} is {_describe(array)}, but has "
+                f"{self._lengths[position]} words according to the index"
             )
         return array
 
     def words(self, position: int) -> list[str] | None:
-        """The words of one sentence; None where a plain file does not tell them."""
+        """Return the words of a sentence; None if a file of AllenNLP does not hold them."""
         if self._lengths is None:
             if position not in self._sentences:
                 return None
             split = self._sentences[position].split()
-            # A word with a space in it cannot be told from two: better unknown than wrong.
+            # A word with a space in it looks like two words: better unknown than wrong.
             return split if len(split) == self._file[str(position)].shape[-2] else None
         try:
             words: list[str] = json.loads(self._file["elmokit/words"][position])
-        except _BROKEN as error:
+        except _DAMAGE as error:
             raise FormatError(
                 f"{self.path}: the words of sentence {position} cannot be read: {error}"
             ) from None
         if len(words) != self._lengths[position]:
             raise FormatError(
-                f"{self.path}: sentence {position} has {len(words)} words, but its index promises "
-                f"{self._lengths[position]}"
+                f"{self.path} is damaged: sentence {position} has {len(words)} words, but "
+                f"{self._lengths[position]} according to the index"
             )
         return words
 
@@ -163,22 +176,22 @@ class Reader:
         """Close the file."""
         self._file.close()
 
-    def _open_ours(self) -> int:
+    def _open_own(self) -> int:
         group = self._file["elmokit"]
         layout = int(group.attrs["layout"])
         if layout > LAYOUT:
             raise FormatError(
-                f"{self.path} has layout {layout}, this version reads up to {LAYOUT}: "
-                "pip install -U elmokit"
+                f"{self.path} has layout {layout}, but this version of elmokit reads up to "
+                f"{LAYOUT}; update it with: pip install -U elmokit"
             )
         self.signature = json.loads(group.attrs["signature"])
         self._lengths = group["lengths"][:]
         count = len(self._lengths)
-        found = len(self._file) - 1 - ("sentence_to_index" in self._file)
-        if found != count or group["words"].shape != (count,):
+        stored = len(self._file) - 1 - ("sentence_to_index" in self._file)
+        if stored != count or group["words"].shape != (count,):
             raise FormatError(
-                f"{self.path} holds {found} sentences and words of {group['words'].shape}, "
-                f"but its index promises {count}"
+                f"{self.path} is damaged: it holds vectors of {stored} sentences and words of "
+                f"{group['words'].shape[0]}, but {count} according to the index"
             )
         return count
 
@@ -189,15 +202,15 @@ class Reader:
                 continue
             if not (key.isascii() and key.isdigit() and str(int(key)) == key):
                 raise FormatError(
-                    f"{self.path} has the key {key[:60]!r}, expected line numbers only (AllenNLP's "
-                    "--use-sentence-keys files have no order: make it without)"
+                    f"{self.path} has the key {key[:60]!r}; expected line numbers only. If "
+                    "AllenNLP made it with --use-sentence-keys, make it again without that option"
                 )
             count, highest = count + 1, max(highest, int(key))
         if highest != count - 1:
             missing = next(i for i in range(highest) if str(i) not in self._file)
             raise FormatError(
-                f"{self.path} holds {count} sentences up to number {highest}, "
-                f"but not number {missing}: it is incomplete"
+                f"{self.path} is incomplete: it holds {count} sentences up to number {highest}, "
+                f"but not number {missing}"
             )
         if "sentence_to_index" in self._file:
             mapping = json.loads(self._file["sentence_to_index"][0])

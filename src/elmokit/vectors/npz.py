@@ -1,17 +1,20 @@
-"""Sentences as .npz, which `np.load(path)` opens without pickle.
+"""Vectors in .npz files, which `np.load(path)` opens without pickle.
 
-    "0", "1", …   one array a sentence, (L+1, T, D) or (T, D)
-    lengths       (N,) int32, the words of each sentence
-    words         (bytes,) uint8, a line for each sentence: its words as a JSON list in ASCII;
+    "0", "1", …   one array per sentence, (L+1, T, D) or (T, D)
+    lengths       (N,) int32, the number of words of each sentence
+    words         (bytes,) uint8, one line per sentence: its words as a JSON list in ASCII;
                   bytes(z["words"]).splitlines() gives them back
     signature     JSON as a string, json.loads(str(z["signature"]))
-    layout        the version of all this
+    layout        the version of this layout
 
-NumPy's `savez` wants all arrays at once, and Python's zipfile keeps an object for every entry until
-it closes, so the ZIP is written here: stored entries, always with the 64-bit fields, so that
-neither 4 GB nor 65,535 entries are a border. The reader needs zipfile's table of entries in memory
-(about 600 bytes each), never the arrays. Nothing here knows how a write survives an interruption.
+NumPy's `savez` needs all arrays at once, and Python's zipfile keeps an object per entry until it
+closes, so the ZIP file is written here: uncompressed entries, always with the 64-bit fields, so
+that neither 4 GB nor 65,535 entries are a limit. The reader holds zipfile's table of entries in
+memory (about 600 bytes each), never the arrays. How a write survives an interruption is the
+business of `spool.py`.
 """
+
+from __future__ import annotations
 
 import io
 import itertools
@@ -29,21 +32,23 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from elmokit.errors import FormatError
-from elmokit.vectors.spool import Array, Spool
+from elmokit.vectors.spool import Spool, VectorArray
 
+NAME = "npz"
 LAYOUT = 1
-_BROKEN = (
+_DAMAGE = (
     *(OSError, EOFError, KeyError, ValueError, TypeError, MemoryError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error),
 )
+"""What zipfile and NumPy raise for damaged files."""
 
 
-def require() -> None:
-    """Nothing to check: NumPy belongs to the base install."""
+def check_installed() -> None:
+    """Do nothing, since NumPy is always installed."""
 
 
 def write(path: Path, spool: Spool) -> None:
-    """Make the .npz file of a complete spool."""
+    """Write the sentences of a complete spool to an .npz file."""
     lengths = numbers("i")
     with path.open("wb") as file, tempfile.TemporaryFile(dir=path.parent) as directory:
         archive = _Zip(file, directory)
@@ -60,9 +65,9 @@ def write(path: Path, spool: Spool) -> None:
 
 
 class _Zip:
-    """Just enough of a ZIP: stored .npy entries, their directory kept in a file until the end."""
+    """A ZIP file of uncompressed .npy entries, whose directory is in a file until the end."""
 
-    # Everything that can need 64 bits stands in the "extra" field 1, and all ones in its old place.
+    # Everything that can need 64 bits is in the "extra" field 1, with all ones in its old field.
     _LOCAL = struct.Struct("<IHHHHHIIIHH")
     _ENTRY = struct.Struct("<IHHHHHHIIIHHHHHII")
     _END64 = struct.Struct("<IQHHIIQQQQ")
@@ -128,15 +133,20 @@ class _Zip:
         )
 
 
-class Reader:
-    """An open .npz file of vectors, ours or made by `np.savez` with the names "0", "1", …."""
+def open_file(path: Path) -> NpzReader:
+    """Open an .npz file of elmokit, or of `np.savez` with the names "0", "1", …."""
+    return NpzReader(path)
+
+
+class NpzReader:
+    """An open .npz file of vectors."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
             self._zip = zipfile.ZipFile(path)
-        except _BROKEN as error:
-            raise FormatError(f"{path} is no readable .npz file: {error}") from None
+        except _DAMAGE as error:
+            raise FormatError(f"{path} cannot be read as an .npz file: {error}") from None
         self.signature: dict[str, Any] | None = None
         self._lines: IO[bytes] | None = None
         self._ends = numbers("q")
@@ -144,8 +154,8 @@ class Reader:
             layout = int(self._load("layout")) if "layout.npy" in self._zip.NameToInfo else None
             if layout is not None and layout > LAYOUT:
                 raise FormatError(
-                    f"{path} has layout {layout}, this version reads up to {LAYOUT}: "
-                    "pip install -U elmokit"
+                    f"{path} has layout {layout}, but this version of elmokit reads up to "
+                    f"{LAYOUT}; update it with: pip install -U elmokit"
                 )
             if layout is not None:
                 self.signature = json.loads(str(self._load("signature")))
@@ -156,37 +166,41 @@ class Reader:
             missing = next((i for i in range(expected) if f"{i}.npy" not in names), None)
             if missing is not None or self.count != expected:
                 raise FormatError(
-                    f"{path} holds {self.count} sentences, its index promises {expected}"
-                    + ("" if missing is None else f"; number {missing} is not there")
+                    f"{path} is damaged: it holds {self.count} sentences, but {expected} according "
+                    "to "
+                    "the index" + ("" if missing is None else f"; number {missing} is missing")
                 )
         except BaseException as error:
             self._zip.close()
-            if isinstance(error, _BROKEN):
-                raise FormatError(f"{path}: its index cannot be read: {error}") from None
+            if isinstance(error, _DAMAGE):
+                raise FormatError(
+                    f"{path} is damaged or not a file of vectors: its index cannot be read "
+                    f"({error})"
+                ) from None
             raise
 
-    def array(self, position: int) -> Array:
-        """The vectors of one sentence."""
+    def array(self, position: int) -> VectorArray:
+        """Return the vectors of a sentence."""
         try:
-            array: Array = self._load(str(position))
-        except _BROKEN as error:
+            array: VectorArray = self._load(str(position))
+        except _DAMAGE as error:
             raise FormatError(
                 f"{self.path}: sentence {position} of {self.count} cannot be read: {error}"
             ) from None
         if array.ndim not in (2, 3) or array.dtype.kind != "f":
             raise FormatError(
-                f"{self.path}: sentence {position} is {array.dtype} of shape {array.shape}, "
+                f"{self.path}: sentence {position} is {array.dtype} of shape {array.shape}; "
                 "expected floats of shape (T, D) or (layers, T, D)"
             )
         if self._lengths is not None and array.shape[-2] != self._lengths[position]:
             raise FormatError(
-                f"{self.path}: sentence {position} has the shape {array.shape}, but its index "
-                f"promises {self._lengths[position]} words"
+                f"{self.path} is damaged: sentence {position} has the shape {array.shape}, but has "
+                f"{self._lengths[position]} words according to the index"
             )
         return array
 
     def words(self, position: int) -> list[str] | None:
-        """The words of one sentence; None where a foreign file does not tell them."""
+        """Return the words of a sentence; None if a file of another program does not hold them."""
         if "words.npy" not in self._zip.NameToInfo:
             return None
         try:
@@ -195,14 +209,14 @@ class Reader:
             words: list[str] = json.loads(
                 lines.read(self._ends[position + 1] - self._ends[position])
             )
-        except (*_BROKEN, IndexError) as error:
+        except (*_DAMAGE, IndexError) as error:
             raise FormatError(
                 f"{self.path}: the words of sentence {position} cannot be read: {error}"
             ) from None
         if self._lengths is not None and len(words) != self._lengths[position]:
             raise FormatError(
-                f"{self.path}: sentence {position} has {len(words)} words, but its index promises "
-                f"{self._lengths[position]}"
+                f"{self.path} is damaged: sentence {position} has {len(words)} words, but "
+                f"{self._lengths[position]} according to the index"
             )
         return words
 
@@ -217,7 +231,7 @@ class Reader:
             return np.lib.format.read_array(entry, allow_pickle=False)
 
     def _open_lines(self) -> IO[bytes]:
-        """Find where each line of `words` ends, once; the lines themselves stay in the file."""
+        """Find out where each line of `words` ends, once; the lines themselves stay in the file."""
         lines = self._zip.open("words.npy")
         np.lib.format.read_magic(lines)
         np.lib.format.read_array_header_1_0(lines)

@@ -1,17 +1,19 @@
-"""Sentences as Parquet, one row each, for pandas, Polars, DuckDB and Spark.
+"""Vectors in Parquet files, one row per sentence, for pandas, Polars, DuckDB and Spark.
 
     index        int64, the line number
     words        list<string>
     shape        list<int32>, (L+1, T, D) or (T, D)
     vectors      list<float> or list<halffloat>, the array flattened in C order
-    words_json   string, null but where a word holds a lone surrogate, which UTF-8 cannot: there
-                 the words as a JSON list in ASCII, and U+FFFD in `words`. Always there, so that all
-                 files have one schema
+    words_json   string, null except where a word contains a lone surrogate, which UTF-8 cannot
+                 encode: then the words as a JSON list in ASCII, with U+FFFD in `words`. The column
+                 is always present, so that all files have one schema
 
-The file's metadata has under `elmokit` the layout's version and the signature as JSON. Row groups
-are bounded in bytes; the reader holds one at a time. pyarrow is an extra. Nothing here knows how
-a write survives an interruption.
+The metadata of the file has, under `elmokit`, the version of the layout and the signature as JSON.
+Row groups are bounded in bytes; the reader holds one at a time. pyarrow is an optional package. How
+a write survives an interruption is the business of `spool.py`.
 """
+
+from __future__ import annotations
 
 import bisect
 import itertools
@@ -24,35 +26,34 @@ from typing import Any
 
 import numpy as np
 
-from elmokit.errors import FormatError, InputError, MissingExtra
-from elmokit.vectors.spool import Array, Spool
+from elmokit.errors import FormatError, InputError
+from elmokit.extras import require
+from elmokit.vectors.spool import Spool, VectorArray
 
+NAME = "parquet"
 LAYOUT = 1
 ROW_GROUP_BYTES = 16 << 20
-ROW_GROUP_ROWS = 16384  # short sentences cost more as Python objects than as bytes
-SENTENCE_BYTES = (1 << 31) - 1  # a Parquet page, which cannot cut a row, counts its bytes in int32
-_CACHED = 2  # row groups: one of vectors and one of words, which are read apart
+"""Size of a row group in bytes."""
+ROW_GROUP_ROWS = 16384
+"""Rows of a row group at most, since short sentences take more memory as Python objects."""
+SENTENCE_BYTES = (1 << 31) - 1
+"""Size of a sentence at most: a Parquet page cannot split a row and counts its bytes in int32."""
+_CACHED = 2  # row groups: one of vectors and one of words, which are read separately
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def require() -> None:
-    """Say how to get pyarrow where it is missing."""
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra(
-            f"Parquet needs pyarrow, which cannot be imported ({error}): "
-            "pip install 'elmokit[parquet]', or write .h5 or .npz"
-        ) from None
+def check_installed() -> None:
+    """Raise `MissingExtra` if pyarrow is not installed."""
+    require("pyarrow", "Parquet files (unlike .h5 and .npz)")
 
 
 def write(path: Path, spool: Spool) -> None:
-    """Make the Parquet file of a complete spool."""
+    """Write the sentences of a complete spool to a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     value = pa.from_numpy_dtype(spool.dtype)
-    about = {"layout": LAYOUT, "signature": spool.header["signature"]}
+    metadata = {"layout": LAYOUT, "signature": spool.header["signature"]}
     schema = pa.schema(
         {
             "index": pa.int64(),
@@ -61,19 +62,19 @@ def write(path: Path, spool: Spool) -> None:
             "vectors": pa.list_(value),
             "words_json": pa.string(),
         },
-        metadata={"elmokit": json.dumps(about)},
+        metadata={"elmokit": json.dumps(metadata)},
     )
-    # Vectors repeat no values: a dictionary or their minima would only cost time.
+    # Vectors do not repeat values: a dictionary or statistics would only cost time.
     options = {"use_dictionary": False, "write_statistics": ["index"]}
     with pq.ParquetWriter(path, schema, **options) as out:
         texts: list[bytes] = []
-        arrays: list[Array] = []
+        arrays: list[VectorArray] = []
         size = 0
         for position, (text, array) in enumerate(spool.records()):
             if array.nbytes > SENTENCE_BYTES:
                 raise InputError(
-                    f"sentence {position} takes {array.nbytes:,} bytes, a row of Parquet at most "
-                    f"{SENTENCE_BYTES:,}: cut the sentence, or write .h5 or .npz"
+                    f"sentence {position} takes {array.nbytes:,} bytes, but a row of a Parquet "
+                    f"file at most {SENTENCE_BYTES:,}; split the sentence, or write .h5 or .npz"
                 )
             if texts and (size + array.nbytes > ROW_GROUP_BYTES or len(texts) == ROW_GROUP_ROWS):
                 out.write_table(_table(schema, position - len(texts), texts, arrays))
@@ -85,7 +86,7 @@ def write(path: Path, spool: Spool) -> None:
             out.write_table(_table(schema, spool.count - len(texts), texts, arrays))
 
 
-def _table(schema: Any, start: int, texts: list[bytes], arrays: list[Array]) -> Any:
+def _table(schema: Any, start: int, texts: list[bytes], arrays: list[VectorArray]) -> Any:
     import pyarrow as pa
 
     sentences: list[list[str]] = [json.loads(text) for text in texts]
@@ -109,20 +110,25 @@ def _table(schema: Any, start: int, texts: list[bytes], arrays: list[Array]) -> 
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-class Reader:
+def open_file(path: Path) -> ParquetReader:
+    """Open a Parquet file of elmokit."""
+    return ParquetReader(path)
+
+
+class ParquetReader:
     """An open Parquet file of vectors."""
 
     def __init__(self, path: Path) -> None:
-        require()
+        check_installed()
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         self.path = path
-        self._broken = (pa.ArrowException, OSError, ValueError, TypeError)
+        self._damage = (pa.ArrowException, OSError, ValueError, TypeError)
         try:
             self._file = pq.ParquetFile(path)
-        except self._broken as error:
-            raise FormatError(f"{path} is no readable Parquet file: {error}") from None
+        except self._damage as error:
+            raise FormatError(f"{path} cannot be read as a Parquet file: {error}") from None
         try:
             self._check()
         except BaseException:
@@ -134,8 +140,8 @@ class Reader:
         self._starts = list(itertools.accumulate(rows, initial=0))
         self._cache: OrderedDict[tuple[int, tuple[str, ...]], Any] = OrderedDict()
 
-    def array(self, position: int) -> Array:
-        """The vectors of one sentence."""
+    def array(self, position: int) -> VectorArray:
+        """Return the vectors of a sentence."""
         index, shape, vectors = self._row(position, "index", "shape", "vectors")
         size = len(vectors) if vectors.is_valid else None
         if (
@@ -144,27 +150,29 @@ class Reader:
             or math.prod(shape.as_py()) != size
         ):
             raise FormatError(
-                f"{self.path}: row {position} has the index {index.as_py()}, the shape "
-                f"{shape.as_py()} and {size} values: they do not fit together"
+                f"{self.path} is damaged: row {position} has the index {index.as_py()}, the shape "
+                f"{shape.as_py()} and {size} values, which do not match"
             )
-        flat: Array = vectors.values.to_numpy(zero_copy_only=False)
+        flat: VectorArray = vectors.values.to_numpy(zero_copy_only=False)
         # A copy, or keeping one sentence would keep its whole row group in memory.
         return flat.reshape(shape.as_py()).copy()
 
     def words(self, position: int) -> list[str]:
-        """The words of one sentence."""
+        """Return the words of a sentence."""
         shape, words, exact = self._row(position, "shape", "words", "words_json")
         try:
-            found = json.loads(exact.as_py()) if exact.is_valid else words.as_py()
+            sentence = json.loads(exact.as_py()) if exact.is_valid else words.as_py()
         except ValueError as error:
-            raise FormatError(f"{self.path}: row {position}, words_json: {error}") from None
-        length = shape.as_py()[-2] if _is_shape(shape.as_py()) else None
-        if not isinstance(found, list) or len(found) != length:
             raise FormatError(
-                f"{self.path}: row {position} has the shape {shape.as_py()} and the words "
-                f"{str(found)[:80]}: they do not fit together"
+                f"{self.path} is damaged: words_json of row {position} is not valid JSON: {error}"
+            ) from None
+        length = shape.as_py()[-2] if _is_shape(shape.as_py()) else None
+        if not isinstance(sentence, list) or len(sentence) != length:
+            raise FormatError(
+                f"{self.path} is damaged: row {position} has the shape {shape.as_py()} and the "
+                f"words {str(sentence)[:80]}, which do not match"
             )
-        return found
+        return sentence
 
     def close(self) -> None:
         """Close the file."""
@@ -189,18 +197,18 @@ class Reader:
                     f"{', '.join(expected)} with {name} of the type {kind}"
                 )
         try:
-            about = json.loads((schema.metadata or {})[b"elmokit"])
-            self.signature: dict[str, Any] | None = about["signature"]
-            layout = int(about["layout"])
+            metadata = json.loads((schema.metadata or {})[b"elmokit"])
+            self.signature: dict[str, Any] | None = metadata["signature"]
+            layout = int(metadata["layout"])
         except (KeyError, ValueError, TypeError) as error:
             raise FormatError(
-                f"{self.path}: its metadata has no readable entry `elmokit` ({error!r}); "
-                "a copy made by another program may have lost it"
+                f"{self.path} has no valid entry `elmokit` in its metadata ({error!r}); another "
+                "program may have dropped it. Use the original file"
             ) from None
         if layout > LAYOUT:
             raise FormatError(
-                f"{self.path} has layout {layout}, this version reads up to {LAYOUT}: "
-                "pip install -U elmokit"
+                f"{self.path} has layout {layout}, but this version of elmokit reads up to "
+                f"{LAYOUT}; update it with: pip install -U elmokit"
             )
 
     def _row(self, position: int, *names: str) -> list[Any]:
@@ -209,7 +217,7 @@ class Reader:
         if key not in self._cache:
             try:
                 table = self._file.read_row_group(group, columns=list(names))
-            except self._broken as error:
+            except self._damage as error:
                 raise FormatError(
                     f"{self.path}: sentence {position} cannot be read: {error}"
                 ) from None

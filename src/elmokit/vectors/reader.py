@@ -1,60 +1,54 @@
-"""Reading vectors: a file as a sequence of arrays, each read when it is asked for."""
+"""Reading a file of vectors as a sequence of arrays, each read when it is accessed."""
+
+from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self, SupportsIndex, overload
+from typing import Any, Self, SupportsIndex, overload
 
 from elmokit.errors import InputError
-from elmokit.vectors.spool import Array
-from elmokit.vectors.suffix import format_of, partial
+from elmokit.vectors.file_formats import VectorReader, format_for, partial_path
+from elmokit.vectors.spool import VectorArray
 
 
-def load(path: str | os.PathLike[str]) -> "Vectors":
-    """Open a file of vectors: one of ours, or AllenNLP's and bilm-tf's HDF5."""
+def load_vectors(path: str | os.PathLike[str]) -> Vectors:
+    """Open a file of vectors that elmokit wrote, or an HDF5 file of AllenNLP or bilm-tf.
+
+    Args:
+        path: A file that ends in `.h5`, `.hdf5`, `.npz` or `.parquet`.
+    """
     target = Path(path)
-    format_ = format_of(target)
+    file_format = format_for(target)
     if not target.is_file():
-        hint = "; its writing was interrupted: run it again" if partial(target).exists() else ""
-        raise InputError(f"{target} is not a file{hint}")
-    reader: _Reader = format_.Reader(target)
+        unfinished = partial_path(target).exists()
+        hint = "; it is unfinished: run the same command again to continue" if unfinished else ""
+        raise InputError(f"{target} does not exist or is not a file{hint}")
+    reader = file_format.open_file(target)
     return Vectors(reader, range(reader.count))
 
 
-class _Reader(Protocol):
-    """What each format's file offers when open."""
+class Vectors(Sequence[VectorArray]):
+    """The vectors of a file: one array per sentence, read when it is accessed.
 
-    path: Path
-    count: int
-    signature: dict[str, Any] | None
-
-    def __init__(self, path: Path) -> None: ...
-    def array(self, position: int) -> Array: ...
-    def words(self, position: int) -> list[str] | None: ...
-    def close(self) -> None: ...
-
-
-class Vectors(Sequence[Array]):
-    """The arrays of a file in the order of the sentences, each read when asked for.
-
-    A slice is a view of the same open file; `close` on any of them closes it.
+    A slice is a view of the same open file; closing either closes both.
     """
 
-    def __init__(self, reader: _Reader, rows: range) -> None:
+    def __init__(self, reader: VectorReader, rows: range) -> None:
         self._reader, self._rows = reader, rows
         self._open = [True]  # shared with the slices
 
     @property
     def signature(self) -> dict[str, Any] | None:
-        """What the writer was told; None for a file that is not ours."""
+        """What determined the vectors, as the writer stored it; None if another program wrote."""
         return self._reader.signature
 
     def words(self, position: SupportsIndex) -> list[str] | None:
-        """The words of a sentence; None where a foreign file does not tell them."""
+        """Return the words of a sentence; None if the file does not hold them."""
         return self._opened().words(self._rows[position])
 
-    def items(self) -> Iterator[tuple[list[str] | None, Array]]:
-        """(words, array) of every sentence in order."""
+    def items(self) -> Iterator[tuple[list[str] | None, VectorArray]]:
+        """Yield the words and the vectors of every sentence in order."""
         for row in self._rows:
             yield self._opened().words(row), self._opened().array(row)
 
@@ -67,17 +61,17 @@ class Vectors(Sequence[Array]):
         return len(self._rows)
 
     @overload
-    def __getitem__(self, position: SupportsIndex) -> Array: ...
+    def __getitem__(self, position: SupportsIndex) -> VectorArray: ...
     @overload
-    def __getitem__(self, position: slice) -> "Vectors": ...
-    def __getitem__(self, position: SupportsIndex | slice) -> "Array | Vectors":
+    def __getitem__(self, position: slice) -> Vectors: ...
+    def __getitem__(self, position: SupportsIndex | slice) -> VectorArray | Vectors:
         if isinstance(position, slice):
             view = Vectors(self._reader, self._rows[position])
             view._open = self._open
             return view
         return self._opened().array(self._rows[position])
 
-    def __iter__(self) -> Iterator[Array]:
+    def __iter__(self) -> Iterator[VectorArray]:
         for row in self._rows:
             yield self._opened().array(row)
 
@@ -90,7 +84,7 @@ class Vectors(Sequence[Array]):
     def __repr__(self) -> str:
         return f"Vectors({str(self._reader.path)!r}, {len(self)} sentences)"
 
-    def _opened(self) -> _Reader:
+    def _opened(self) -> VectorReader:
         if not self._open[0]:
-            raise InputError(f"{self._reader.path} is closed: open it again with load()")
+            raise InputError(f"{self._reader.path} is closed; open it again with load_vectors()")
         return self._reader

@@ -1,17 +1,17 @@
-"""The durable half of a long write: an append-only log of sentences beside the target.
+"""The spool: an append-only log of sentences that survives an interruption.
 
-Neither HDF5 nor Parquet survives a kill in the middle of a write, so nothing is written to them
-until everything is here. A spool is
+Neither HDF5 nor Parquet survives a kill in the middle of a write, so the target is not written
+until all sentences are in the spool beside it. A spool is
 
     MAGIC
     header   u64 bytes, u32 crc, JSON {"dtype", "format", "signature"}
     record   u64 bytes of text, u64 layers (0: a plain (T, D) array), u64 T, u64 D, u32 crc,
              text (the words as a JSON list in ASCII), the array's bytes
     …
-    end      a record without text, its T the number of sentences: all input was seen
+    end      a record without text, whose T is the number of sentences: the input is complete
 
-little-endian throughout. Whatever follows the last whole record is the trace of an interruption
-and is cut off on opening. A spool knows nothing about the file that will be made of it.
+little-endian throughout. Whatever follows the last complete record was left by an interruption and
+is cut off on opening. A spool knows nothing about the file that will be made from it.
 """
 
 import contextlib
@@ -29,14 +29,19 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import FormatError, InputError
+from elmokit.storage import sync_directory, try_lock
 
-Array = npt.NDArray[np.floating[Any]]
+VectorArray = npt.NDArray[np.floating[Any]]
+"""The vectors of one sentence, (T, D) or (layers, T, D)."""
 
-MAGIC = b"elmokit spool 1\n"
+SPOOL_MAGIC = b"elmokit spool 1\n"
 DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
+"""The precisions that a file can have."""
 
-SYNC_BYTES = 32 << 20  # a power failure costs at most this much,
-SYNC_SECONDS = 5.0  # or this long; a kill of the process costs only the sentence being written
+SYNC_BYTES = 32 << 20
+"""Bytes between two syncs, which is how much a power failure can cost, …"""
+SYNC_SECONDS = 5.0
+"""… and seconds between them; killing the process costs only the sentence being written."""
 
 _SIZES = struct.Struct("<QI")
 _FIELDS = struct.Struct("<QQQQ")
@@ -45,23 +50,31 @@ _CHUNK = 1 << 20
 
 
 class Spool:
-    """An open, locked spool: `count` whole sentences, `shape` of their (layers, D), `ended`."""
+    """An open, locked spool of `count` sentences of the same `shape` (layers, D)."""
 
     def __init__(self, path: Path, header: Mapping[str, Any], restart: bool = False) -> None:
-        """Open or create it; `header` must equal the stored one unless it holds no sentence yet."""
+        """Open or create a spool.
+
+        Args:
+            path: The file.
+            header: The dtype, format and signature of the run; must equal the stored ones, unless
+                the spool holds no sentences yet.
+            restart: Discard the sentences of an interrupted run.
+        """
         self.path = path
         self.header = dict(header)
         self.dtype = DTYPES[header["dtype"]]
         self.count = 0
         self.shape: tuple[int, int] | None = None
         self.ended = False
+        """Whether all sentences of the input are stored."""
         self._start = self._end = 0  # of the records, without the end mark
         self._file = _open_locked(path)
         try:
             stored = _read_header(path, restart)
             if stored is not None and not restart:
                 self._scan(stored[1], DTYPES[stored[0]["dtype"]])
-            # A spool without a sentence binds nobody: its run failed before it did anything.
+            # A spool without sentences is free to use: its run failed before it did anything.
             if self.count == 0 and not self.ended:
                 self._create()
             elif stored is not None and stored[0] != self.header:
@@ -71,9 +84,9 @@ class Spool:
             self._file.close()
             raise
 
-    def append(self, text: bytes, array: Array) -> None:
+    def append(self, text: bytes, array: VectorArray) -> None:
         """Store one sentence: its words as JSON text, its array in the spool's dtype."""
-        if self.ended:  # more input than last time: the mark goes, the sentences stay
+        if self.ended:  # more input than last time: remove the end mark
             self._file.truncate(self._end)
             self.ended = False
         layers = array.shape[0] if array.ndim == 3 else 0
@@ -85,7 +98,7 @@ class Spool:
             self._write(body)
             self._end += len(fields) + _CRC.size + len(text) + len(body)
             self.count += 1
-        except BaseException:  # disk full, Ctrl-C: no half record may stay in front of the next
+        except BaseException:  # disk full, Ctrl-C: remove the half record
             self._file.truncate(self._end)
             raise
         self.shape = (layers, array.shape[-1])
@@ -94,7 +107,7 @@ class Spool:
             self.sync()
 
     def end(self) -> None:
-        """Mark that all sentences are in, so that a kill from here on repeats only the export."""
+        """Mark the input as complete, so that a kill from here on repeats only the export."""
         if not self.ended:
             fields = _FIELDS.pack(0, 0, self.count, 0)
             self._write(fields + _CRC.pack(zlib.crc32(fields)))
@@ -102,20 +115,20 @@ class Spool:
         self.sync()
 
     def sync(self) -> None:
-        """Bring everything to the disk."""
+        """Wait until everything has reached the disk."""
         os.fsync(self._file.fileno())
         self._synced, self._sync_time = self._end, time.monotonic()
 
     def close(self, remove: bool = False) -> None:
-        """Release the lock; with `remove`, the file goes first, while it is still locked."""
+        """Release the lock; with `remove`, delete the file first, while it is still locked."""
         if remove and os.name != "nt":
             self.path.unlink(missing_ok=True)
         self._file.close()
-        if remove and os.name == "nt":  # Windows removes no open file
+        if remove and os.name == "nt":  # Windows cannot delete an open file
             self.path.unlink(missing_ok=True)
 
     def texts(self) -> Generator[bytes, None, None]:
-        """The words of each sentence as JSON text, the arrays passed over."""
+        """Yield the words of each sentence as JSON text, without reading the arrays."""
         with self.path.open("rb") as file:
             file.seek(self._start)
             for _ in range(self.count):
@@ -124,8 +137,8 @@ class Spool:
                 yield file.read(size)
                 file.seek(_array_bytes(shape, self.dtype), os.SEEK_CUR)
 
-    def records(self) -> Generator[tuple[bytes, Array], None, None]:
-        """Each sentence's words as JSON text, and its array; one at a time in memory."""
+    def records(self) -> Generator[tuple[bytes, VectorArray], None, None]:
+        """Yield the words of each sentence as JSON text, and its array; one at a time in memory."""
         with self.path.open("rb") as file:
             file.seek(self._start)
             for position in range(self.count):
@@ -136,8 +149,8 @@ class Spool:
                 body = file.read(_array_bytes(shape, self.dtype))
                 if zlib.crc32(body, zlib.crc32(text, zlib.crc32(fields))) != crc:
                     raise FormatError(
-                        f"{self.path}: sentence {position} changed on the disk since it was "
-                        "written; run again to compute the sentences from there on once more"
+                        f"{self.path}: sentence {position} has changed on the disk since it was "
+                        "written; run the command again to recompute the sentences from there on"
                     )
                 array = np.frombuffer(body, self.dtype)
                 yield text, array.reshape(shape if shape[0] else shape[1:])
@@ -145,14 +158,14 @@ class Spool:
     def _create(self) -> None:
         text = json.dumps(self.header, sort_keys=True).encode("ascii")
         self._file.truncate(0)
-        self._write(MAGIC + _SIZES.pack(len(text), zlib.crc32(text)) + text)
-        self._start = self._end = len(MAGIC) + _SIZES.size + len(text)
+        self._write(SPOOL_MAGIC + _SIZES.pack(len(text), zlib.crc32(text)) + text)
+        self._start = self._end = len(SPOOL_MAGIC) + _SIZES.size + len(text)
         os.fsync(self._file.fileno())
         sync_directory(self.path.parent)
 
     def _scan(self, start: int, dtype: np.dtype[Any]) -> None:
-        """Count the whole records from `start` on and cut off what follows the last."""
-        self._start = self._end = keep = start
+        """Count the complete records from `start` on and cut off what follows the last."""
+        self._start = self._end = complete = start
         with self.path.open("rb") as file:
             total = file.seek(0, os.SEEK_END)
             file.seek(start)
@@ -165,30 +178,20 @@ class Spool:
                 rest = size + _array_bytes(shape, dtype)
                 if rest > total - file.tell() or _crc_of(file, rest, fields) != crc:
                     break
-                keep = file.tell()
+                complete = file.tell()
                 if size == 0:
                     self.ended = True
                 else:
-                    self._end = keep
+                    self._end = complete
                     self.count += 1
                     self.shape = (shape[0], shape[2])
-        if keep < total:
-            self._file.truncate(keep)
+        if complete < total:
+            self._file.truncate(complete)
 
     def _write(self, piece: bytes | memoryview) -> None:
         view = memoryview(piece)
-        while len(view):  # one write() takes at most 2 GB, and less when the disk is nearly full
+        while len(view):  # one write() takes at most 2 GB, and less if the disk is nearly full
             view = view[self._file.write(view) :]
-
-
-def sync_directory(path: Path) -> None:
-    """Make a new or renamed name in a directory survive a power failure, where that is possible."""
-    with contextlib.suppress(OSError):  # Windows opens no directories
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _array_bytes(shape: list[int], dtype: np.dtype[Any]) -> int:
@@ -212,7 +215,7 @@ def _open_locked(path: Path) -> io.FileIO:
         file = io.FileIO(path, "a+")
         try:
             _lock(file, path)
-            # Its last owner may have finished and removed the file between our two calls.
+            # The last owner may have finished and removed the file between our two calls.
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                     return file
@@ -224,28 +227,24 @@ def _open_locked(path: Path) -> io.FileIO:
 
 def _lock(file: io.FileIO, path: Path) -> None:
     try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(
-            f"{path} is being written by another process: wait for it, or write to another file"
-        ) from None
+        locked = try_lock(file.fileno())
     except OSError:  # some network file systems have no locks; writing there is better than not
         return
+    if not locked:
+        raise InputError(
+            f"{path} is being written by another process; wait for it, or write to another file"
+        )
 
 
 def _read_header(path: Path, restart: bool) -> tuple[dict[str, Any], int] | None:
-    """The stored header and where the records begin; None where writing it was interrupted."""
+    """Return the stored header and where the records begin; None if the header is incomplete."""
     with path.open("rb") as file:
-        magic = file.read(len(MAGIC))
-        if not MAGIC.startswith(magic):
-            # Not ours, so not even `restart` may delete it.
+        magic = file.read(len(SPOOL_MAGIC))
+        if not SPOOL_MAGIC.startswith(magic):
+            # A file of another program, so not even `restart` may delete it.
             raise FormatError(
-                f"{path} is in the way: its first bytes are {magic!r}, expected {MAGIC!r} of an "
-                "unfinished run; move it away or write to another file"
+                f"{path} is not an unfinished run of elmokit: it begins with {magic!r}, expected "
+                f"{SPOOL_MAGIC!r}; move it away, or write to another file"
             )
         sizes = file.read(_SIZES.size)
         if len(sizes) < _SIZES.size:
@@ -260,8 +259,8 @@ def _read_header(path: Path, restart: bool) -> tuple[dict[str, Any], int] | None
         if restart:
             return None
         raise FormatError(
-            f"{path} is damaged: its header does not fit its checksum; "
-            "begin again with restart=True (--restart)"
+            f"{path} is damaged: its header does not match its checksum; start again with "
+            "restart=True (--restart)"
         )
     header: dict[str, Any] = json.loads(text)
     return header, start + size
@@ -275,18 +274,18 @@ def _mismatch(path: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]) 
         if old.get(key) != new.get(key)
     ]
     return (
-        f"{path} holds an unfinished run with other settings ({'; '.join(differences)}): "
-        "continue with the same settings, or begin again with restart=True (--restart)"
+        f"{path} holds an unfinished run with other settings ({'; '.join(differences)}); "
+        "continue with the same settings, or start again with restart=True (--restart)"
     )
 
 
 def _flat(header: Mapping[str, Any]) -> dict[str, str]:
-    """What a header says, key by key, in words short enough for a message."""
+    """Return the values of a header by name, shortened for a message."""
     own = {f"the file's {key}": header[key] for key in header if key != "signature"}
     texts = {key: json.dumps(value) for key, value in {**own, **header["signature"]}.items()}
     return {key: text if len(text) <= 80 else _shortened(text) for key, text in texts.items()}
 
 
 def _shortened(text: str) -> str:
-    # The checksum keeps two long values apart that begin alike.
+    # The checksum distinguishes two long values with the same beginning.
     return f"{text[:60]}… (crc {zlib.crc32(text.encode('ascii')):08x})"

@@ -2,16 +2,16 @@
 
     ~/.cache/elmokit/peers/allennlp/bin/python tests/golden/allennlp/make.py
 
-runs AllenNLP's files as they were installed (benchmarks/peers/allennlp_modules.py) over tiny models
-of tests/golden/models and writes one MODEL.npz each, beside this file. Names in them:
+runs AllenNLP's modules as they were installed (benchmarks/peers/allennlp_modules.py) on tiny models
+of tests/golden/models, and writes one MODEL.npz for each next to this file. Names of the arrays:
 
     {case}/mask_{i}, {case}/vectors_{k}_{i}   call i, representation k; the state is carried
-    {case}/before/{name}                      numbers put into the module first, by state-dict name
+    {case}/before/{name}                      values set before the first call, by state-dict name
     {case}/gradient/{name}                    after a backward pass through the last call
-    {case}/after/{name}                       the state dict after a step against these gradients
+    {case}/after/{name}                       the state dict after a step of gradient descent
 
-The sentences are those of tests/golden/sentences.json. Where there is dropout, torch's seed is 1
-before the first call. Nothing here imports elmokit.
+The sentences are those of tests/golden/sentences.json. With dropout, torch's seed is set to 1
+before the first call. Does not use elmokit.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class TokenEmbedder(torch.nn.Module):
 
     @classmethod
     def register(cls, _: str) -> Any:
-        """Register nothing."""
+        """Return a decorator that does nothing."""
         return lambda registered: registered
 
 
 class Embedding(torch.nn.Module):
-    """What `vocab_to_cache` needs of AllenNLP's class: a table whose row 0 is zero."""
+    """The part of AllenNLP's class that `vocab_to_cache` needs: a table whose row 0 is zero."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Embedding(torch.nn.Module):
         self.weight.data[padding_index].fill_(0)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """Look up."""
+        """Return the rows of the table."""
         return torch.nn.functional.embedding(ids, self.weight)
 
 
@@ -65,7 +65,7 @@ allennlp_modules.UNMODIFIED |= {
     "allennlp.modules.time_distributed",
     "allennlp.modules.token_embedders.elmo_token_embedder",
 }
-allennlp_modules.STAND_INS |= {
+allennlp_modules.STUBS |= {
     "allennlp.modules.token_embedders": {"Embedding": Embedding},
     "allennlp.modules.token_embedders.token_embedder": {"TokenEmbedder": TokenEmbedder},
 }
@@ -84,7 +84,7 @@ Arrays = dict[str, Any]
 
 
 def batch_to_ids(batch: list[list[str]]) -> torch.Tensor:
-    """What AllenNLP's function gives, by its own mapper, without its data classes."""
+    """Compute the result of AllenNLP's function with its mapper, without its data classes."""
     mapper = ELMoCharacterMapper()
     ids = torch.zeros(len(batch), max(map(len, batch)), mapper.max_word_length, dtype=torch.long)
     for row, sentence in enumerate(batch):
@@ -97,14 +97,14 @@ theirs.batch_to_ids = batch_to_ids
 
 
 def elmo(model: str, representations: int = 1, **options: Any) -> Any:
-    """AllenNLP's module over a golden model, in evaluation mode."""
+    """Return AllenNLP's module with a golden model, in evaluation mode."""
     folder = GOLDEN / "models" / model
     files = str(folder / "options.json"), str(folder / "weights.hdf5")
     return theirs.Elmo(*files, representations, **options).eval()
 
 
-def disturb_mixes(module: Any, case: str, out: Arrays) -> None:
-    """Scalars and gammas that are not those of a new module."""
+def randomize_mixes(module: Any, case: str, out: Arrays) -> None:
+    """Set the scalars and gammas to random values, and record them."""
     source = np.random.default_rng(7)
     for name, parameter in module.named_parameters():
         if name.startswith("scalar_mix"):
@@ -113,40 +113,40 @@ def disturb_mixes(module: Any, case: str, out: Arrays) -> None:
             out[f"{case}/before/{name}"] = numbers
 
 
-def keep(found: Arrays, case: str, i: int, out: Arrays) -> None:
-    """One call's results."""
-    out[f"{case}/mask_{i}"] = found["mask"].numpy()
-    for k, vectors in enumerate(found["elmo_representations"]):
+def record(output: Arrays, case: str, i: int, out: Arrays) -> None:
+    """Record the results of one call."""
+    out[f"{case}/mask_{i}"] = output["mask"].numpy()
+    for k, vectors in enumerate(output["elmo_representations"]):
         out[f"{case}/vectors_{k}_{i}"] = vectors.detach().numpy()
 
 
 def run(module: Any, case: str, batches: list[Any], out: Arrays) -> None:
-    """Several calls, the state carried."""
+    """Run several calls with carried state."""
     for i, batch in enumerate(batches):
-        keep(module(batch_to_ids(batch)), case, i, out)
+        record(module(batch_to_ids(batch)), case, i, out)
 
 
-def loss(found: Arrays) -> torch.Tensor:
-    """A number that depends on every vector differently."""
+def loss(output: Arrays) -> torch.Tensor:
+    """Return a loss that depends on every vector in a different way."""
     total = torch.zeros(())
-    for k, vectors in enumerate(found["elmo_representations"]):
+    for k, vectors in enumerate(output["elmo_representations"]):
         total = total + (vectors * loss_weights(vectors.shape, k)).sum()
     return total
 
 
 def loss_weights(shape: Any, k: int) -> torch.Tensor:
-    """The tests compute the same."""
+    """Return the weights of the loss; the tests compute the same."""
     return torch.from_numpy(np.random.default_rng(k).normal(size=shape).astype(np.float32))
 
 
-def learn(model: str, requires_grad: bool, case: str, out: Arrays, whole: bool) -> None:
-    """A training step in the second of two carried calls, in training mode."""
+def train_step(model: str, requires_grad: bool, case: str, out: Arrays, whole: bool) -> None:
+    """Train one step on the second of two calls with carried state, in training mode."""
     module = elmo(model, 2, requires_grad=requires_grad, dropout=0.0).train()
-    disturb_mixes(module, case, out)
-    keep(module(batch_to_ids(BATCHES[0])), case, 0, out)
-    found = module(batch_to_ids(BATCHES[1]))
-    keep(found, case, 1, out)
-    loss(found).backward()
+    randomize_mixes(module, case, out)
+    record(module(batch_to_ids(BATCHES[0])), case, 0, out)
+    output = module(batch_to_ids(BATCHES[1]))
+    record(output, case, 1, out)
+    loss(output).backward()
     for name, parameter in module.named_parameters():
         if parameter.grad is not None and (whole or "layer_0" in name or "conv_1" in name):
             out[f"{case}/gradient/{name}"] = parameter.grad.numpy().copy()
@@ -157,22 +157,22 @@ def learn(model: str, requires_grad: bool, case: str, out: Arrays, whole: bool) 
                     parameter -= 0.01 * parameter.grad
         for name, tensor in module.state_dict().items():
             out[f"{case}/after/{name}"] = tensor.numpy().copy()
-        keep(module.eval()(batch_to_ids(BATCHES[3])), case, 2, out)
+        record(module.eval()(batch_to_ids(BATCHES[3])), case, 2, out)
 
 
-def everything(model: str) -> Arrays:
-    """All cases for the first model, the main ones for the others."""
+def run_cases(model: str) -> Arrays:
+    """Run all cases for the model `plain`, the main cases for the others."""
     out: Arrays = {}
     module = elmo(model, 2, dropout=0.5)
-    disturb_mixes(module, "carried", out)
+    randomize_mixes(module, "carried", out)
     run(module, "carried", BATCHES, out)
     run(elmo(model, do_layer_norm=True), "layer_norm", BATCHES[:2], out)
-    learn(model, True, "trained", out, whole=model == "plain")
+    train_step(model, True, "trained", out, whole=model == "plain")
     if model != "plain":
         return out
 
     out["state_dict_names"] = np.array(sorted(module.state_dict()))
-    learn(model, False, "frozen", out, whole=True)
+    train_step(model, False, "frozen", out, whole=True)
     run(elmo(model, keep_sentence_boundaries=True), "boundaries", BATCHES[:2], out)
     both = {"keep_sentence_boundaries": True, "do_layer_norm": True}
     run(elmo(model, **both), "layer_norm_boundaries", BATCHES[:2], out)
@@ -183,13 +183,13 @@ def everything(model: str) -> Arrays:
     run(module, "dropout", BATCHES[:2], out)
 
     four = batch_to_ids(BATCHES[3])[None].repeat(2, 1, 1, 1)
-    keep(elmo(model)(four), "four_dimensions", 0, out)
+    record(elmo(model)(four), "four_dimensions", 0, out)
 
     module = elmo(model, vocab_to_cache=VOCABULARY)
     number = {word: i for i, word in enumerate(VOCABULARY)}
     words = torch.tensor([[number.get(w, 1) for w in BATCHES[0][0]], [number["Yes"]] + [0] * 5])
-    keep(module(batch_to_ids(BATCHES[0]), words), "cached", 0, out)
-    keep(module(batch_to_ids(BATCHES[1])), "cached", 1, out)
+    record(module(batch_to_ids(BATCHES[0]), words), "cached", 0, out)
+    record(module(batch_to_ids(BATCHES[1])), "cached", 1, out)
     out["cached/words_0"] = words.numpy()
     for name, tensor in module.state_dict().items():
         if "word_embedding" in name:
@@ -210,10 +210,10 @@ def everything(model: str) -> Arrays:
 
 
 def main() -> None:
-    """Write a file a model."""
+    """Write one file per model."""
     torch.set_num_threads(1)
     for model in MODELS:
-        arrays = everything(model)
+        arrays = run_cases(model)
         np.savez_compressed(HERE / f"{model}.npz", **arrays)
         print(f"{model:18}{len(arrays)} arrays")
 

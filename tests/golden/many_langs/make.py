@@ -3,18 +3,19 @@
     ~/.cache/elmokit/peers/manylangs/bin/python tests/golden/many_langs/make.py
     ~/.cache/elmokit/peers/manylangs/bin/python tests/golden/many_langs/make.py --published DIR
 
-The first writes all below models/ (the environment is that of benchmarks/peers); the second one
-model of the published shape with its vectors, 800 MB, for `check.py`. Then, with elmokit and torch:
+The first command writes everything below models/ (in the environment of benchmarks/peers); the
+second writes one model of the published size with its vectors, 800 MB, for `check.py`. Then, with
+elmokit and torch:
 
     python tests/golden/many_langs/check.py --convert     # models/*/native, for tests without torch
 
-vectors.npz holds, for the sentences of sentences.json, their words one after the other:
+vectors.npz contains the vectors of all words of sentences.json, one sentence after the other:
 
     all      (L+1, N, D)  sents2elmo(sentences, -2) of a fresh model, everything in one batch
     average  (N, D)       sents2elmo(sentences, -1), the same
-    again    (L+1, N, D)  the call after `all`, with what its encoder carries over
+    again    (L+1, N, D)  the call after `all`, from the state that its encoder carries
 
-Knows nothing of elmokit, on purpose.
+Does not use elmokit, on purpose.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def config(
     activation: str = "relu",
     longest: int = 50,
 ) -> dict[str, Any]:
-    """The content of a cnn_*.json."""
+    """Return the content of a cnn_*.json."""
     return {
         "encoder": {
             "name": "elmo",
@@ -96,11 +97,11 @@ MODELS = {
     "words_only": config(6, 0, FILTERS, 2, 12, 8),
 }
 LEGACY = ("plain", "no_highway")
-"""Saved as PyTorch did when the models were published."""
+"""Models saved in the format that PyTorch used when the models were published."""
 
 
 def dictionaries(name: str) -> dict[str, str]:
-    """The files char.dic and word.dic."""
+    """Return the contents of char.dic and word.dic."""
     letters = list(dict.fromkeys(LETTERS)) + MARKS
     words = ["<oov>", "<bos>", "<eos>", "<pad>", *WORDS]
     if name != "quirks":
@@ -109,9 +110,9 @@ def dictionaries(name: str) -> dict[str, str]:
             file: "".join(f"{entry}\t{i}\n" for i, entry in enumerate(entries))
             for file, entries in lines.items()
         }
-    # Numbers out of order, Windows line breaks, white space as an entry, entries that come twice,
-    # entries of one number, entries that nothing can match, a line broken by a form feed. Of these
-    # words <bos> is none. All of it is taken by the package.
+    # Numbers out of order, Windows line breaks, white space as an entry, duplicate entries, two
+    # entries with one number, entries that nothing can match, a line broken by a form feed, and no
+    # <bos> among the words. The package accepts all of it.
     numbered = list(zip(letters, reversed(range(len(letters))), strict=True))
     numbered.insert(3, ("t", 0))
     numbered[-1] = (numbered[-1][0], 7)
@@ -125,7 +126,7 @@ def dictionaries(name: str) -> dict[str, str]:
 
 
 def draw(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> torch.Tensor:
-    """Numbers that keep activations of order one, gates half open and clips in reach."""
+    """Draw weights that keep activations of order one, gates half open and clips in reach."""
     scale, mean = 1 / sqrt(prod(shape[1:])), 0.0
     if "emb_layer" in name:
         scale = 0.6
@@ -139,13 +140,13 @@ def draw(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> torch.T
 
 
 def rows(dic: str) -> int:
-    """How many entries the package's own reading finds."""
+    """Return the number of entries that the package reads from a dictionary."""
     stripped = (line.strip().split("\t") for line in dic.splitlines())
     return len({fields[0] if len(fields) == 2 else "\u3000" for fields in stripped})
 
 
 def tensors(model: dict[str, Any], characters: int, words: int) -> dict[str, dict[str, tuple]]:
-    """The names and shapes of both .pkl files."""
+    """Return the names and shapes of the tensors of both .pkl files."""
     token, encoder = model["token_embedder"], model["encoder"]
     width, cells = encoder["projection_dim"], encoder["dim"]
     embedder: dict[str, tuple[int, ...]] = {}
@@ -176,14 +177,14 @@ def tensors(model: dict[str, Any], characters: int, words: int) -> dict[str, dic
 
 
 def write(folder: Path, model: dict[str, Any], dics: dict[str, str], seed: int) -> None:
-    """A directory of ELMoForManyLangs."""
+    """Write a model directory of ELMoForManyLangs."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(seed)
     settings = {"seed": 1, "config_path": "/users4/someone/word_elmo/cnn_tiny.json", "lr": 0.001}
     (folder / "config.json").write_text(json.dumps(settings))
     (folder / "cnn_tiny.json").write_text(json.dumps(model, indent=1) + "\n")
     for name, dim in (("char.dic", "char_dim"), ("word.dic", "word_dim")):
-        if model["token_embedder"][dim] or name == "word.dic":  # training always writes the words
+        if model["token_embedder"][dim] or name == "word.dic":  # training always writes word.dic
             (folder / name).write_bytes(dics[name].encode())
     shapes = tensors(model, rows(dics["char.dic"]), rows(dics["word.dic"]))
     for name, content in shapes.items():
@@ -192,28 +193,29 @@ def write(folder: Path, model: dict[str, Any], dics: dict[str, str], seed: int) 
 
 
 def vectors(folder: Path, sentences: list[list[str]]) -> dict[str, np.ndarray]:
-    """What the package makes of a model."""
+    """Return the vectors that the package computes with a model."""
     embedder = Embedder(str(folder), batch_size=len(sentences))
 
     def embed(layer: int, fresh: bool = True) -> np.ndarray:
         if fresh:
             embedder.model.encoder.reset_states()
-        # It cannot average an empty sentence, which is the last of its batch.
+        # It fails to average an empty sentence, which is the last of its batch.
         some = [words for words in sentences if words] if layer == -1 else sentences
-        found = embedder.sents2elmo(some, layer)
-        return np.concatenate(found, axis=-2)
+        return np.concatenate(embedder.sents2elmo(some, layer), axis=-2)
 
-    # Of its own accord it would compute gradients too.
+    # Without this it would compute gradients, too.
     with torch.no_grad():
         result = {"all": embed(-2), "again": embed(-2, fresh=False), "average": embed(-1)}
         for layer in range(len(result["all"])):
             if not np.array_equal(embed(layer), result["all"][layer]):
-                raise SystemExit(f"{folder}: layer {layer} is not that of all layers")
+                raise SystemExit(
+                    f"{folder}: layer {layer} differs from that layer among all layers"
+                )
     return result
 
 
 def published(folder: Path) -> None:
-    """A model of the published shape, with the package's own configuration file for it."""
+    """Write a model of the published size, with the configuration file of the package."""
     import elmoformanylangs
 
     file = Path(elmoformanylangs.__file__).parent / "configs/cnn_50_100_512_4096_sample.json"
@@ -227,15 +229,17 @@ def published(folder: Path) -> None:
         for file, entries in (("char.dic", letters), ("word.dic", words))
     }
     write(folder, model, dics, seed=0)
-    (folder / "cnn_tiny.json").unlink()  # as in most downloads: the package has it
+    (folder / "cnn_tiny.json").unlink()  # missing in most downloads: the package contains it
     (folder / "config.json").write_text(json.dumps({"config_path": f"/users4/{file.name}"}))
     np.savez(folder / "vectors.npz", **vectors(folder, SENTENCES))
 
 
 def main() -> None:
-    """Command line."""
+    """Write the tiny models and their vectors, or one model of the published size."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--published", type=Path, metavar="DIR", help="one large model instead")
+    parser.add_argument(
+        "--published", type=Path, metavar="DIR", help="write one large model there instead"
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.published:
@@ -247,7 +251,7 @@ def main() -> None:
         made = vectors(folder, SENTENCES)
         np.savez(folder / "vectors.npz", **made)
         print(name, made["all"].shape, float(np.abs(made["all"]).max()))
-    # ASCII JSON, so that lone surrogates survive.
+    # ASCII JSON, so that lone surrogates are preserved.
     (HERE / "sentences.json").write_text(json.dumps(SENTENCES) + "\n")
 
 

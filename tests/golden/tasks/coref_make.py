@@ -1,11 +1,12 @@
-"""Make coref.json: coreference scores by two packages that others wrote.
+"""Make coref.json: coreference scores computed by two other packages.
 
     pip install scorch==0.2.0 coreference-eval==0.0.2
     python tests/golden/tasks/coref_make.py
 
-`alone` holds pairs of partitions, clusters of one included, with what scorch says of each: recall,
-precision and F1 of MUC, B³ and CEAFφ4. `together` holds sets of documents without clusters of one,
-with what coreference-eval (the metric code of e2e-coref) says of each set. Mentions are numbers.
+`alone` contains pairs of partitions, singletons included, with the scores of scorch for each:
+recall, precision and F1 of MUC, B³ and CEAFφ4. `together` contains sets of documents without
+singletons, with the scores of coreference-eval (the metrics of e2e-coref) for each set. Mentions
+are numbers.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ BY_HAND: list[tuple[Partition, Partition]] = [
     ([[1, 2], [3, 4, 5]], [[1, 2], [3, 4, 5]]),
     ([[1, 2], [3, 4, 5]], [[1, 2, 3, 4, 5]]),
     ([[1, 2, 3, 4, 5]], [[1, 2], [3, 4, 5]]),
-    ([[1, 2], [3, 4]], [[1, 3], [2, 4]]),  # a tie: no alignment is better than another
+    ([[1, 2], [3, 4]], [[1, 3], [2, 4]]),  # a tie: all alignments are equally good
     ([[1, 2], [3, 4]], [[1, 2, 5, 6], [3, 7]]),
-    ([[1], [2], [3]], [[1], [2], [4]]),  # only clusters of one
+    ([[1], [2], [3]], [[1], [2], [4]]),  # singletons only
     ([[1], [2, 3], [4, 5, 6]], [[1, 2], [3], [4, 6], [7]]),
     ([[1, 2, 3]], [[1], [2], [3]]),
     ([[1, 2, 3, 4, 5, 6, 7]], [[0, 1, 2], [3, 4, 8], [5, 6, 9]]),
@@ -35,11 +36,11 @@ BY_HAND: list[tuple[Partition, Partition]] = [
 
 
 NOTHING_RIGHT: list[tuple[Partition, Partition]] = [([[1, 2], [3, 4]], [[5, 6], [7, 8]])]
-"""scorch cannot compute the F1 of this."""
+"""Partitions whose F1 scorch cannot compute."""
 
 
 def partition(mentions: list[int], clusters: int) -> Partition:
-    """Mentions in clusters at random, some of them left out."""
+    """Assign mentions to clusters at random, and leave some out."""
     groups: Partition = [[] for _ in range(clusters)]
     for mention in mentions:
         if random.random() < 0.8:
@@ -48,7 +49,7 @@ def partition(mentions: list[int], clusters: int) -> Partition:
 
 
 def pair() -> tuple[Partition, Partition]:
-    """A key and a response that share some of their mentions."""
+    """Return a key and a response that share some of their mentions."""
     mentions = list(range(random.randint(2, 40)))
     return (
         partition(mentions, random.randint(1, 15)),
@@ -57,7 +58,7 @@ def pair() -> tuple[Partition, Partition]:
 
 
 def alone(key: Partition, response: Partition) -> dict[str, Any]:
-    """What scorch says."""
+    """Return a pair of partitions with the scores of scorch."""
     sets = [set(cluster) for cluster in key], [set(cluster) for cluster in response]
     return {
         "key": key,
@@ -69,14 +70,14 @@ def alone(key: Partition, response: Partition) -> dict[str, Any]:
 
 
 def together(documents: list[tuple[Partition, Partition]]) -> dict[str, Any]:
-    """What coreference-eval says; precision comes first there, recall here."""
+    """Return documents with the scores of coreference-eval: recall, precision and F1."""
     scorer = Scorer()
     large = [
         tuple([tuple(cluster) for cluster in clusters if len(cluster) > 1] for clusters in pair)
         for pair in documents
     ]
     for key, response in large:
-        # There a mention is a sequence, as of its first and last word.
+        # It expects a mention to be a sequence, such as its first and last word.
         scorer.update(Document(*([[(m,) for m in c] for c in side] for side in (response, key))))
     measured = {metric.metric.__name__: metric.get_prf() for metric in scorer.all}
     return {
@@ -91,7 +92,7 @@ def together(documents: list[tuple[Partition, Partition]]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     random.seed(2017)
-    made = {
+    content = {
         "made_by": "scorch 0.2.0, coreference-eval 0.0.2",
         "alone": [alone(*one) for one in [*BY_HAND, *(pair() for _ in range(40))]],
         "together": [
@@ -103,4 +104,4 @@ if __name__ == "__main__":
         ],
     }
     path = Path(__file__).with_name("coref.json")
-    path.write_text(json.dumps(made, separators=(",", ":")) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(content, separators=(",", ":")) + "\n", encoding="utf-8")

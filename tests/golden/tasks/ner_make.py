@@ -1,8 +1,8 @@
-"""Make ner_seqeval.json: entity scores by seqeval, of tags well-formed and not.
+"""Make ner_seqeval.json: entity scores computed by seqeval, for valid and invalid tags.
 
     pip install seqeval && python tests/golden/tasks/ner_make.py
 
-A list of cases: `gold` and `found` tags of some sentences, and the `scores` in percent.
+The file is a list of cases: `gold` and `found` tags of some sentences, and the `scores` in percent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALPHABETS = {
 
 
 def case(alphabet: list[str]) -> dict[str, object]:
-    """A few sentences of random tags, the answers like them in most places."""
+    """Return sentences of random tags, predictions that mostly agree, and their scores."""
     gold = [[draw.choice(alphabet) for _ in range(draw.randint(1, 12))] for _ in range(3)]
     found = [[t if draw.random() < 0.7 else draw.choice(alphabet) for t in tags] for tags in gold]
     with warnings.catch_warnings():
@@ -32,9 +32,9 @@ def case(alphabet: list[str]) -> dict[str, object]:
     for name, row in report.items():
         if name in ("macro avg", "weighted avg"):
             continue
-        of = "" if name == "micro avg" else f" {name}"
+        suffix = "" if name == "micro avg" else f" {name}"
         for ours, theirs in (("f1", "f1-score"), ("precision", "precision"), ("recall", "recall")):
-            scores[ours + of] = 100 * float(row[theirs])
+            scores[ours + suffix] = 100 * float(row[theirs])
     return {"gold": gold, "found": found, "scores": scores}
 
 

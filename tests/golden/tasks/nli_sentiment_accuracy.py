@@ -1,4 +1,7 @@
-"""Makes nli_accuracy.json and sentiment_accuracy.json with scikit-learn; `python` this file."""
+"""Make nli_accuracy.json and sentiment_accuracy.json with scikit-learn.
+
+python tests/golden/tasks/nli_sentiment_accuracy.py
+"""
 
 import json
 import random

@@ -1,12 +1,12 @@
-"""Make qa.json: answers and SQuAD's own scores for them.
+"""Make qa.json: answers, and the scores that the official SQuAD script gives them.
 
     python tests/golden/tasks/qa_make.py evaluate-v1.1.py
 
-The argument is the official script of SQuAD 1.1, which AllenNLP 0.9 has too: it is
-allennlp/tools/squad_eval.py there.
+The argument is the official script of SQuAD 1.1, which AllenNLP 0.9 also contains as
+allennlp/tools/squad_eval.py.
 
-Cases are written by hand where the rules are odd, and made at random from few words, so that
-overlaps, repetitions and ties occur. Knows nothing of elmokit, on purpose.
+Some cases are written by hand for the odd rules; the others are made at random from few words, so
+that overlaps, repetitions and ties occur. Does not use elmokit, on purpose.
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ WORDS = ["the", "A", "an", "New", "new", "York,", "york", "of", "1990", "(U.S.)"
 
 
 def cases() -> list[dict[str, object]]:
-    """All of them, numbered."""
+    """Return all cases: those written by hand, then the random ones."""
     chance = random.Random(6)
-    made = list(HAND_MADE)
+    pairs = list(HAND_MADE)
     for _ in range(300):
         answers = [
             " ".join(chance.choices(WORDS, k=chance.randint(0, 5)))
             for _ in range(chance.randint(2, 5))
         ]
-        made.append((answers[0] if chance.random() < 0.95 else None, answers[1:]))
-    return [{"answer": answer, "golds": golds} for answer, golds in made]
+        pairs.append((answers[0] if chance.random() < 0.95 else None, answers[1:]))
+    return [{"answer": answer, "golds": golds} for answer, golds in pairs]
 
 
 def main() -> None:
-    """Score each alone, and all together."""
+    """Score each case alone, and all cases together."""
     spec = importlib.util.spec_from_file_location("official", sys.argv[1])
     if spec is None or spec.loader is None:
-        raise SystemExit(f"{sys.argv[1]} is no Python file")
+        raise SystemExit(f"{sys.argv[1]} is not a Python file")
     official = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(official)
 
@@ -78,14 +78,14 @@ def main() -> None:
             {"id": str(k), "answers": [{"text": gold} for gold in case["golds"]]}
             for k, case in enumerate(chosen)
         ]
-        given = {str(k): c["answer"] for k, c in enumerate(chosen) if c["answer"] is not None}
-        found = official.evaluate([{"paragraphs": [{"qas": questions}]}], given)
-        return [found["exact_match"], found["f1"]]
+        answers = {str(k): c["answer"] for k, c in enumerate(chosen) if c["answer"] is not None}
+        result = official.evaluate([{"paragraphs": [{"qas": questions}]}], answers)
+        return [result["exact_match"], result["f1"]]
 
-    every = cases()
-    lines = [json.dumps({**case, "scores": scores([case])}) for case in every]
+    all_cases = cases()
+    lines = [json.dumps({**case, "scores": scores([case])}) for case in all_cases]
     body = ",\n".join(lines)
-    text = f'{{"all": {json.dumps(scores(every))},\n"cases": [\n{body}\n]}}\n'
+    text = f'{{"all": {json.dumps(scores(all_cases))},\n"cases": [\n{body}\n]}}\n'
     OUT.write_text(text, encoding="utf-8")
 
 

@@ -1,10 +1,11 @@
-"""Make srl_eval.json: scores of roles by srl-eval.pl, the program of the CoNLL-2005 shared task.
+"""Make srl_eval.json: role scores computed by srl-eval.pl of the CoNLL-2005 shared task.
 
     python tests/golden/tasks/srl_make.py srl-eval.pl
 
-The program is in the wheel of allennlp-models; it needs perl. A list of cases: `gold` and `found`
-tags (BIO) of some predicates, and what the program printed: how many arguments were `right`, in
-`excess` and `missed`, and how many percent of the predicates were `perfect`.
+The script is part of the wheel of allennlp-models and needs perl. The file is a list of cases:
+`gold` and `found` tags (BIO) of some predicates, and what the script printed: the number of
+arguments that were `right`, in `excess` and `missed`, and the percentage of predicates that were
+`perfect`.
 """
 
 from __future__ import annotations
@@ -21,31 +22,31 @@ ROLES = ["A0", "A1", "C-A0", "C-A1", "C-C-A1", "R-A0", "C-R-A0", "C-V"]
 
 
 def random_tags(length: int, verb: int) -> list[str]:
-    """Tags without a fault, with the predicate where it is."""
+    """Return valid tags with the predicate at the given position."""
     tags = ["O"] * length
-    place = 0
-    while place < length:
-        if place == verb:
-            tags[place] = "B-V"
-            place += 1
+    position = 0
+    while position < length:
+        if position == verb:
+            tags[position] = "B-V"
+            position += 1
             continue
-        end = min(place + draw.randint(1, 3), length if place > verb else verb)
+        end = min(position + draw.randint(1, 3), length if position > verb else verb)
         if draw.random() < 0.75:
             role = draw.choice(ROLES)
-            tags[place:end] = [f"B-{role}", *[f"I-{role}"] * (end - place - 1)]
-        place = end
+            tags[position:end] = [f"B-{role}", *[f"I-{role}"] * (end - position - 1)]
+        position = end
     return tags
 
 
 def changed(tags: list[str], verb: int) -> list[str]:
-    """The same with other tags before, or behind, or around the predicate."""
+    """Replace the tags before, after, or around the predicate, or none of them."""
     other = random_tags(len(tags), verb)
     kind = draw.randint(0, 3)
     return [tags, other, tags[:verb] + other[verb:], other[:verb] + tags[verb:]][kind]
 
 
 def brackets(tags: list[str]) -> list[str]:
-    """BIO to the program's columns."""
+    """Convert BIO tags to the bracket columns of the script."""
     cells = []
     for tag, after in zip(tags, [*tags[1:], "O"], strict=True):
         opening = f"({tag[2:]}" if tag[0] == "B" else ""
@@ -55,7 +56,7 @@ def brackets(tags: list[str]) -> list[str]:
 
 
 def run(program: str, props: dict[str, str]) -> list[list[str]]:
-    """What the program prints, in words."""
+    """Run the script and return the words of each line that it prints."""
     with tempfile.TemporaryDirectory() as directory:
         paths = []
         for name, text in props.items():
@@ -66,7 +67,7 @@ def run(program: str, props: dict[str, str]) -> list[list[str]]:
 
 
 def case(program: str) -> dict[str, object]:
-    """Some predicates with their scores."""
+    """Return tags of some predicates with their scores."""
     gold, found = [], []
     props = {"gold": "", "found": ""}
     for _ in range(6):
@@ -75,8 +76,8 @@ def case(program: str) -> dict[str, object]:
         gold.append(random_tags(length, verb))
         found.append(changed(gold[-1], verb))
         for name, tags in (("gold", gold[-1]), ("found", found[-1])):
-            for place, cell in enumerate(brackets(tags)):
-                props[name] += f"{'verb' if place == verb else '-'} {cell}\n"
+            for position, cell in enumerate(brackets(tags)):
+                props[name] += f"{'verb' if position == verb else '-'} {cell}\n"
             props[name] += "\n"
     printed = run(program, props)
     (overall,) = (words for words in printed if words[:1] == ["Overall"])

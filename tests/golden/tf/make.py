@@ -1,9 +1,9 @@
-"""Make the golden files of this folder with the real packages, in their own environment.
+"""Make the golden files of TensorFlow checkpoints and of simple_elmo, in its environment.
 
     ~/.cache/elmokit/peers/simple_elmo/bin/python tests/golden/tf/make.py
 
 Checkpoints, each a directory with options.json and values.npz (every tensor of the model by its
-TensorFlow name, as TensorFlow itself reads them back):
+TensorFlow name, as read by TensorFlow):
 
     trained     simple_elmo's own training loop: `checkpoint`, vocab.txt, Adagrad slots, global_step
     one_layer   the same with one layer and no projections, whose names lack `multi_rnn_cell`
@@ -12,7 +12,7 @@ TensorFlow name, as TensorFlow itself reads them back):
 
 Outputs of simple_elmo 0.9.2, for `compat/simple_elmo.py` and `formats/token_cache.py`:
 
-    substitutes.json   get_elmo_substitutes on `sharded`, as it is and with the LSTM state kept
+    substitutes.json   get_elmo_substitutes on `sharded`, unchanged and with carried LSTM state
     vectors.npz        get_elmo_vectors and get_elmo_vector_average on ../models/plain
     tokens.hdf5        dump_token_embeddings on ../models/plain for the words of tokens.txt
 """
@@ -106,7 +106,7 @@ BARE: dict[str, Any] = OPTIONS | {
 
 
 def fresh(resource_variables: bool = True) -> None:
-    """A new graph with fixed seeds."""
+    """Start a new graph with fixed seeds."""
     tf.reset_default_graph()
     tf.disable_eager_execution()
     (tf.enable_resource_variables if resource_variables else tf.disable_resource_variables)()
@@ -115,25 +115,25 @@ def fresh(resource_variables: bool = True) -> None:
     np.random.seed(7)
 
 
-def keep_values(directory: Path) -> None:
-    """values.npz: what TensorFlow reads from the checkpoint."""
+def write_values(directory: Path) -> None:
+    """Write values.npz: the tensors that TensorFlow reads from the checkpoint."""
     prefix = next(directory.glob("*.index")).with_suffix("")
     reader = tensorflow.train.load_checkpoint(str(prefix))
     names = [n for n in reader.get_variable_to_shape_map() if n.startswith("lm/")]
-    kept = {n: reader.get_tensor(n) for n in sorted(names) if not n.endswith("Adagrad")}
-    np.savez_compressed(directory / "values.npz", **kept)
+    values = {n: reader.get_tensor(n) for n in sorted(names) if not n.endswith("Adagrad")}
+    np.savez_compressed(directory / "values.npz", **values)
     print(directory.name, *(f"{f.name}: {f.stat().st_size}" for f in sorted(directory.iterdir())))
 
 
 def trained(name: str, options: dict[str, Any]) -> None:
-    """A checkpoint by simple_elmo's training loop."""
-    fresh(resource_variables=False)  # the loop says `variable += value`
+    """Write a checkpoint with simple_elmo's training loop."""
+    fresh(resource_variables=False)  # the loop uses `variable += value`
     directory = HERE / name
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
     (directory / "vocab.txt").write_text("\n".join(WORDS) + "\n")
     with tempfile.TemporaryDirectory() as folder:
-        os.chdir(directory)  # so that `checkpoint` names no path of this machine
+        os.chdir(directory)  # so that `checkpoint` contains no absolute path
         corpus = Path(folder) / "corpus"
         corpus.write_text(CORPUS)
         vocabulary = load_vocab("vocab.txt", options["char_cnn"]["max_characters_per_token"])
@@ -141,17 +141,17 @@ def trained(name: str, options: dict[str, Any]) -> None:
         train(options, data, 1, ".", folder)
     for meta in directory.glob("*.meta"):
         meta.unlink()
-    keep_values(directory)
+    write_values(directory)
 
 
 def partition(shape: Any, dtype: Any) -> list[int]:
-    """Cut the character table into three slices of rows, the softmax into two of columns."""
+    """Split the character table into three slices of rows, the softmax into two of columns."""
     cuts = {(261, 3): [3, 1], (len(WORDS), 4): [1, 2]}
     return cuts.get(tuple(shape.as_list()), [1] * len(shape))
 
 
 def saved(name: str, sharded: bool, sliced: bool) -> None:
-    """A checkpoint of random weights, its variables on two devices or cut into slices."""
+    """Write a checkpoint of random weights, on two devices or split into slices."""
     fresh()
     directory = HERE / name
     shutil.rmtree(directory, ignore_errors=True)
@@ -165,21 +165,21 @@ def saved(name: str, sharded: bool, sliced: bool) -> None:
             turns["number"] += 1
         return f"/cpu:{turns['number'] % 2 if sharded else 0}"
 
-    training.DTYPE = tf.float32  # a partitioner asks more of it than its name
+    training.DTYPE = tf.float32  # a partitioner needs the dtype itself, not its name
     with tf.device(device), tf.variable_scope("lm", partitioner=partition if sliced else None):
         LanguageModel(OPTIONS, False)
     config = tf.ConfigProto(device_count={"CPU": 2}, allow_soft_placement=True)
     with tf.Session(config=config) as session:
         session.run(tf.global_variables_initializer())
-        # Three times the initial weights: a network whose words and scores differ.
+        # Three times the initial weights, so that words and scores differ clearly.
         session.run([tf.assign(v, v * 3) for v in tf.trainable_variables()])
         os.chdir(directory)
         tf.train.Saver(sharded=sharded).save(session, "./model.ckpt", 30, write_meta_graph=False)
-    keep_values(directory)
+    write_values(directory)
 
 
 def substitutes() -> None:
-    """substitutes.json: for sentences one at a time, since larger batches lose sentences."""
+    """Write substitutes.json, one sentence at a time, since larger batches lose sentences."""
     results: dict[str, Any] = {"sentences": SUBSTITUTED}
     fresh()
     model = simple_elmo.ElmoModel()
@@ -187,7 +187,7 @@ def substitutes() -> None:
     results["with_marks"] = model.get_elmo_substitutes(SUBSTITUTED, topn=4, nodelimiters=False)
     results["without_marks"] = model.get_elmo_substitutes(SUBSTITUTED, topn=4)
 
-    # What its loop would give if it fed the state back that it receives: all scores.
+    # All scores that its loop would compute if it carried the state.
     results["scores_in_context"] = []
     for sentence in SUBSTITUTED:
         state, scores = model.init_state_values, []
@@ -197,39 +197,39 @@ def substitutes() -> None:
             state, both = model.session.run(
                 [model.final_state_tensors, model.model.output_scores], feed_dict=feed
             )
-            scores.append([side[0].tolist() for side in both])
+            scores.append([direction[0].tolist() for direction in both])
         results["scores_in_context"].append(scores)
     text = json.dumps(results, ensure_ascii=False)
     (HERE / "substitutes.json").write_text(text + "\n", encoding="utf-8")
 
 
 def vectors() -> None:
-    """vectors.npz: batches of two, so that the state is carried and rows wait."""
-    found: dict[str, Any] = {}
+    """Write vectors.npz, in batches of two, so that the state is carried and rows are skipped."""
+    results: dict[str, Any] = {}
     for layers in ("all", "average", "top"):
         fresh()
         model = simple_elmo.ElmoModel()
         model.load(str(PLAIN), max_batch_size=2)
         for warmup in (True, False):
-            how = f"{layers}_{'warm' if warmup else 'cold'}"
-            found[how] = model.get_elmo_vectors(TEXTS, warmup=warmup, layers=layers)
-            if layers != "all":  # it takes the axes for one another
-                found[f"mean_{how}"] = model.get_elmo_vector_average(
+            key = f"{layers}_{'warm' if warmup else 'cold'}"
+            results[key] = model.get_elmo_vectors(TEXTS, warmup=warmup, layers=layers)
+            if layers != "all":  # it confuses the axes
+                results[f"mean_{key}"] = model.get_elmo_vector_average(
                     EQUAL, warmup=warmup, layers=layers
                 )
         if layers == "average":
             with tf.Session() as session:
                 session.run(tf.global_variables_initializer())
                 for call in range(2):
-                    found[f"session_{call}"] = model.get_elmo_vectors(
+                    results[f"session_{call}"] = model.get_elmo_vectors(
                         TEXTS[:3], warmup=call == 0, session=session
                     )
-    np.savez_compressed(HERE / "vectors.npz", **found)
+    np.savez_compressed(HERE / "vectors.npz", **results)
     (HERE / "texts.json").write_text(json.dumps({"texts": TEXTS, "equal": EQUAL}) + "\n")
 
 
 def tokens() -> None:
-    """tokens.hdf5 and tokens.txt."""
+    """Write tokens.hdf5 and tokens.txt."""
     fresh()
     (HERE / "tokens.txt").write_text("\n".join([*WORDS, "x" * 60]) + "\n")
     files = (HERE / "tokens.txt", PLAIN / "options.json", PLAIN / "weights.hdf5")
@@ -237,10 +237,10 @@ def tokens() -> None:
 
 
 def versions() -> None:
-    """versions.json: the packages that made everything."""
+    """Write versions.json: the versions of the packages."""
     names = ("simple_elmo", "tensorflow-cpu", "numpy", "h5py")
-    found = {name: importlib.metadata.version(name) for name in names}
-    (HERE / "versions.json").write_text(json.dumps(found, indent=1) + "\n")
+    results = {name: importlib.metadata.version(name) for name in names}
+    (HERE / "versions.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

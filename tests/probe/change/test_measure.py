@@ -1,17 +1,23 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
-from elmokit.probe.change.measure import Changes, changes, changes_measured
-from elmokit.probe.change.render import MEASURES, pictures, tables
-from elmokit.probe.change.targets import Target, parse_target
+from elmokit.probe.change.measure import (
+    ChangeResults,
+    change_measurement,
+    compare_uses,
+    semantic_change,
+)
+from elmokit.probe.change.render import MEASURES, render_figures, render_tables
+from elmokit.probe.change.targets import TargetWord, parse_target
 from elmokit.probe.ranks import spearman
-from elmokit.probe.results import Json, signature
+from elmokit.probe.results import Measurement, make_signature
 
 THEN = [
     f"She saw a {kind} mouse in the {place} .".split()
@@ -30,20 +36,25 @@ def cosine_distance(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @pytest.fixture(scope="module")
-def found() -> Changes:
+def found() -> ChangeResults:
     targets = [parse_target(word) for word in ("water", "mouse", "rare=seldom")]
     rare = [["a", "seldom", "one"]]
-    return changes(
-        Elmo.load(threads=1), THEN + SAME[::2] + rare, NOW + SAME[1::2], targets, uses=10, seed=3
+    return compare_uses(
+        Elmo.load(threads=1),
+        THEN + SAME[::2] + rare,
+        NOW + SAME[1::2],
+        targets,
+        max_uses=10,
+        seed=3,
     )
 
 
 @pytest.fixture(scope="module")
-def measured(found: Changes) -> Json:
-    return changes_measured(found, signature(Elmo.load(threads=1), {}))
+def measured(found: ChangeResults) -> Measurement:
+    return change_measurement(found, make_signature(Elmo.load(threads=1), {}))
 
 
-def test_a_word_that_changed_and_one_that_did_not(found: Changes) -> None:
+def test_a_word_that_changed_and_one_that_did_not(found: ChangeResults) -> None:
     assert [word.target.name for word in found.words] == ["mouse", "water"]
     assert found.skipped == {"rare": (1, 0)}
     mouse, water = found.words
@@ -62,7 +73,7 @@ def test_a_word_that_changed_and_one_that_did_not(found: Changes) -> None:
         assert word.untrained["2"].apd != word.layers["2"].apd
 
 
-def test_the_uses_that_differ_most_come_first(found: Changes) -> None:
+def test_the_uses_that_differ_most_come_first(found: ChangeResults) -> None:
     mouse = found.words[0]
     elmo = Elmo.load(threads=1)
     then = np.stack([elmo.embed([w], "top")[0][p] for w, p in mouse.then.uses])
@@ -71,7 +82,7 @@ def test_the_uses_that_differ_most_come_first(found: Changes) -> None:
         contrasts = [use.contrast for use in uses]
         assert contrasts == sorted(contrasts, reverse=True) and len(uses) == 10
         first = uses[0]
-        vector = elmo.embed([first.words], "top")[0][first.place]
+        vector = elmo.embed([first.words], "top")[0][first.position]
         far = np.mean([cosine_distance(vector, each) for each in other])
         near = sum(cosine_distance(vector, each) for each in own) / 9  # itself is 0
         assert first.distance == pytest.approx(far, abs=1e-4)
@@ -80,10 +91,10 @@ def test_the_uses_that_differ_most_come_first(found: Changes) -> None:
 
 
 def test_the_same_seed_gives_the_same_numbers(elmo: Elmo) -> None:
-    def once(seed: int) -> Json:
+    def once(seed: int) -> Measurement:
         target = [parse_target("mouse")]
-        found = changes(elmo, THEN, NOW, target, uses=5, permutations=9, seed=seed)
-        return changes_measured(found, signature(elmo, {}))
+        found = compare_uses(elmo, THEN, NOW, target, max_uses=5, permutations=9, seed=seed)
+        return change_measurement(found, make_signature(elmo, {}))
 
     assert once(1) == once(1)
     assert once(1)["words"] != once(2)["words"]
@@ -91,7 +102,7 @@ def test_the_same_seed_gives_the_same_numbers(elmo: Elmo) -> None:
 
 def test_mix_and_other_layers(elmo: Elmo) -> None:
     by_layer = {
-        layer: changes(elmo, THEN, NOW, [parse_target("mouse")], layer=layer).words[0]
+        layer: compare_uses(elmo, THEN, NOW, [parse_target("mouse")], layer=layer).words[0]
         for layer in ("mix", 1, "top")
     }
     assert list(by_layer["mix"].layers) == ["0", "1", "2", "mix"]
@@ -102,25 +113,25 @@ def test_mix_and_other_layers(elmo: Elmo) -> None:
 
 
 def test_gold_scores(elmo: Elmo) -> None:
-    targets = [Target(w, (w,), g) for w, g in (("mouse", 0.9), ("water", 0.1), ("the", 0.5))]
-    found = changes(elmo, THEN + SAME[::2], NOW + SAME[1::2], targets, least=5)
+    targets = [TargetWord(w, (w,), g) for w, g in (("mouse", 0.9), ("water", 0.1), ("the", 0.5))]
+    found = compare_uses(elmo, THEN + SAME[::2], NOW + SAME[1::2], targets, min_uses=5)
     rho = found.correlations()
     assert rho is not None
     values = [word.layers["2"].prt for word in found.words]
     gold = [word.target.gold for word in found.words]
     assert rho["layers"]["prt"]["2"] == spearman(values, gold)  # type: ignore[arg-type]
-    measured = changes_measured(found, signature(elmo, {}))
-    (table,) = [table for table in tables(measured) if "Spearman" in table.title]
+    measured = change_measurement(found, make_signature(elmo, {}))
+    (table,) = [table for table in render_tables(measured) if "Spearman" in table.title]
     assert table.rows[0][0] == "PRT" and table.rows[0][3] == f"{rho['layers']['prt']['2']:+.3f}"
-    assert tables(measured)[0].columns[-1] == "gold"
+    assert render_tables(measured)[0].columns[-1] == "gold"
     for layer in measured["spearman"]["layers"].values():
         layer["0"] = None
-    (table,) = [table for table in tables(measured) if "Spearman" in table.title]
+    (table,) = [table for table in render_tables(measured) if "Spearman" in table.title]
     assert table.rows[0][1] == "–" and (0, 1) not in table.bold
 
 
-def test_it_is_shown(measured: Json) -> None:
-    ranking, layers, *examples = tables(measured)
+def test_it_is_shown(measured: Measurement) -> None:
+    ranking, layers, *examples = render_tables(measured)
     assert [row[0] for row in ranking.rows] == ["mouse", "water"]
     one = measured["words"][0]["layers"]["2"]
     assert ranking.rows[0][1] == f"{one['prt']:.3f}" and ranking.rows[0][4] == f"{one['apd']:.3f}"
@@ -133,13 +144,13 @@ def test_it_is_shown(measured: Json) -> None:
     assert [row[0] for row in examples[0].rows] == ["then", "", "", "", "", "now", "", "", "", ""]
     assert all(row[2] == "mouse" for row in examples[0].rows)
     assert any("button of your" in row[1] for row in examples[0].rows[5:])
-    by_excess = tables({**measured, "by": "excess"})[0]
+    by_excess = render_tables({**measured, "by": "excess"})[0]
     assert by_excess.columns[-1] == "excess"
     assert by_excess.rows[0][-1] == f"{one['excess']:+.3f}"
 
 
-def test_it_is_drawn(measured: Json) -> None:
-    drawn = {picture.name: picture.svg for picture in pictures(measured)}
+def test_it_is_drawn(measured: Measurement) -> None:
+    drawn = {picture.name: picture.svg for picture in render_figures(measured)}
     assert list(drawn) == ["prt", "apd", "uses-1", "uses-2"]
     one = measured["words"][0]["layers"]["2"]
     assert f">{one['prt']:.3f}<" in drawn["prt"] and f">{one['apd']:.2f}<" in drawn["apd"]
@@ -150,16 +161,40 @@ def test_it_is_drawn(measured: Json) -> None:
 def test_what_cannot_be_measured(elmo: Elmo, bilm) -> None:
     mouse = [parse_target("mouse")]
     with pytest.raises(InputError, match=r"no word has 5 uses in both texts: mouse \(12 and 0\)"):
-        changes(elmo, THEN, SAME, mouse)
+        compare_uses(elmo, THEN, SAME, mouse)
     with pytest.raises(InputError, match="by is 'size'"):
-        changes(elmo, THEN, NOW, mouse, by="size")
-    with pytest.raises(InputError, match="least is 1"):
-        changes(elmo, THEN, NOW, mouse, least=1)
-    with pytest.raises(InputError, match="uses is 3, least is 5"):
-        changes(elmo, THEN, NOW, mouse, uses=3)
+        compare_uses(elmo, THEN, NOW, mouse, by="size")
+    with pytest.raises(InputError, match="min_uses is 1"):
+        compare_uses(elmo, THEN, NOW, mouse, min_uses=1)
+    with pytest.raises(InputError, match=r"max_uses \(--uses\) is 3 and min_uses \(--least\) is 5"):
+        compare_uses(elmo, THEN, NOW, mouse, max_uses=3)
     with pytest.raises(InputError, match="'all'"):
-        changes(elmo, THEN, NOW, mouse, layer="all")
+        compare_uses(elmo, THEN, NOW, mouse, layer="all")
     with pytest.raises(InputError, match="carry"):
-        changes(Elmo(bilm, state="carry"), THEN, NOW, mouse)
+        compare_uses(Elmo(bilm, state="carry"), THEN, NOW, mouse)
     with pytest.raises(InputError, match="belongs to"):
-        changes(elmo, THEN, NOW, mouse * 2)
+        compare_uses(elmo, THEN, NOW, mouse * 2)
+
+
+def test_files_and_sentences_give_the_same_numbers(elmo: Elmo, tmp_path: Path) -> None:
+    paths = [tmp_path / "then.txt", tmp_path / "now.txt"]
+    for path, sentences in zip(paths, (THEN, NOW), strict=True):
+        path.write_text("\n".join(" ".join(words) for words in sentences) + "\n")
+    stages: list[str] = []
+    files = semantic_change(
+        elmo,
+        *paths,
+        ["mouse"],
+        form="tokenized",
+        callback=lambda stage, done, total: stages.append(stage),
+    )
+    assert stages == ["reading text 1 of 2", "reading text 2 of 2", "embedding uses of “mouse”"]
+    words = semantic_change(elmo, THEN, NOW, [parse_target("mouse")], form="tokenized")
+    assert files["words"] == words["words"]
+    for found in (files, words):
+        assert list(found["signature"]["data"]) == ["then", "now"]
+        assert found["signature"]["uses"] == 200 and found["signature"]["least"] == 5
+    with pytest.raises(InputError, match="either words"):
+        semantic_change(elmo, THEN, NOW)
+    with pytest.raises(InputError, match="either words"):
+        semantic_change(elmo, THEN, NOW, ["mouse"], most_frequent=3)

@@ -8,7 +8,7 @@ import pytest
 from elmokit.errors import FormatError, InputError
 from elmokit.probe.change import targets
 from elmokit.probe.change.targets import (
-    Target,
+    TargetWord,
     check_targets,
     frequent_targets,
     make_target,
@@ -19,9 +19,11 @@ from elmokit.probe.change.targets import (
 
 
 def test_forms() -> None:
-    assert parse_target("Play") == Target("Play", ("play",))
-    assert parse_target("play=plays, Played,play") == Target("play", ("play", "plays", "played"))
-    assert make_target(["a", "b"]) == Target("a", ("a", "b"))
+    assert parse_target("Play") == TargetWord("Play", ("play",))
+    assert parse_target("play=plays, Played,play") == TargetWord(
+        "play", ("play", "plays", "played")
+    )
+    assert make_target(["a", "b"]) == TargetWord("a", ("a", "b"))
     with pytest.raises(InputError, match="empty"):
         parse_target(" ")
     with pytest.raises(InputError, match="'plays' belongs to 'play' and to 'plays'"):
@@ -31,7 +33,10 @@ def test_forms() -> None:
 def test_a_file_of_words(tmp_path: Path) -> None:
     path = tmp_path / "targets.txt"
     path.write_text("play=plays\n\nbank\r\n")
-    assert read_targets(path) == [Target("play", ("play", "plays")), Target("bank", ("bank",))]
+    assert read_targets(path) == [
+        TargetWord("play", ("play", "plays")),
+        TargetWord("bank", ("bank",)),
+    ]
     path.write_text("attack_nn\t0.144\nbag_nn\t1e-1\n")
     assert [target.gold for target in read_targets(path)] == [0.144, 0.1]
 
@@ -50,7 +55,7 @@ def test_a_wrong_file(tmp_path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(FormatError, match=message):
         read_targets(path)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no file"):
         read_targets(tmp_path / "none.txt")
 
 
@@ -87,7 +92,7 @@ def test_the_sample_is_fair_and_repeatable() -> None:
 
 
 def test_frequent_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(targets, "GRAMMAR", 1)
+    monkeypatch.setattr(targets, "FUNCTION_WORDS", 1)
     then = [["the"] * 9 + ["Play"] * 3 + ["bank"] * 3 + ["1990"] * 5 + ["it"] * 5 + ["old"] * 5]
     now = [["the"] * 9 + ["play"] * 3 + ["bank"] * 4 + ["1990"] * 5 + ["it"] * 5 + ["new"] * 5]
     assert [target.name for target in frequent_targets(then, now, 9, 3)] == ["bank", "play"]

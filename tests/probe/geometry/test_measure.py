@@ -10,7 +10,7 @@ from elmokit.elmo import Elmo
 from elmokit.errors import InputError
 from elmokit.probe import results
 from elmokit.probe.geometry import measure as module
-from elmokit.probe.geometry.measure import geometry, measure, sample
+from elmokit.probe.geometry.measure import measure_geometry, measure_layers, sample_text
 
 TEXT = [
     "the cat saw the dog".split(),
@@ -34,22 +34,22 @@ def uses_of(elmo: Elmo, layer: int) -> dict[str, list]:
 
 
 def test_the_sample() -> None:
-    found = sample([*TEXT, [], TEXT[0]], words=None, least_uses=3)
+    found = sample_text([*TEXT, [], TEXT[0]], words=None, min_uses=3)
     assert found.counts == {"the": 4, "cat": 4, "dog": 4}
     assert found.repeated == 1 and len(found.sentences) == 5 and found.words == 20
     text = "".join(" ".join(words) + "\n" for words in TEXT)
     assert found.sha256 == hashlib.sha256(text.encode()).hexdigest()
-    assert sample(TEXT, words=6, least_uses=2).words == 10
+    assert sample_text(TEXT, words=6, min_uses=2).words == 10
     with pytest.raises(InputError, match="0 of 8 different words are used 5 times"):
-        sample(TEXT)
+        sample_text(TEXT)
 
 
 @pytest.mark.parametrize("layer", [0, 1, 2])
 def test_against_the_definitions(elmo: Elmo, layer: int) -> None:
-    text = sample(TEXT, least_uses=2)
-    heard: list[int] = []
-    found = geometry(elmo, text, on_progress=heard.append)
-    assert heard[-1] == 20
+    text = sample_text(TEXT, min_uses=2)
+    reports: list[tuple[int, int | None]] = []
+    found = measure_layers(elmo, text, progress=lambda *report: reports.append(report))
+    assert reports[-1] == (20, 20)
     uses = {word: each for word, each in uses_of(elmo, layer).items() if len(each) > 1}
     assert list(uses) == list(text.counts)
     for w, each in enumerate(uses.values()):
@@ -75,45 +75,45 @@ def test_against_the_definitions(elmo: Elmo, layer: int) -> None:
 
 
 def test_characters_know_no_context(elmo: Elmo) -> None:
-    found = geometry(elmo, sample(TEXT, least_uses=2))
+    found = measure_layers(elmo, sample_text(TEXT, min_uses=2))
     np.testing.assert_allclose(found.self_similarity_LW[0], 1.0, atol=1e-6)
-    assert found.variance_L[0] == pytest.approx(1.0) and found.variance_anyway_L[0] < 0.999
+    assert found.variance_L[0] == pytest.approx(1.0) and found.variance_baseline_L[0] < 0.999
     assert found.self_similarity_LW[1].mean() < 0.9999
 
 
 def test_the_sample_for_the_variance(elmo: Elmo, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more words and uses than asked for; the seed says which."""
-    monkeypatch.setattr(module, "MOST_WORDS", 2)
-    monkeypatch.setattr(module, "MOST_USES", 2)
-    text = sample(TEXT, least_uses=2)
-    wanted = {seed: module._wanted(text, seed) for seed in range(5)}
+    monkeypatch.setattr(module, "MAX_WORDS", 2)
+    monkeypatch.setattr(module, "MAX_USES", 2)
+    text = sample_text(TEXT, min_uses=2)
+    wanted = {seed: module._sample_uses(text, seed) for seed in range(5)}
     assert all(len(each) == 2 for each in wanted.values())
     assert all(len(uses) == 2 for each in wanted.values() for uses in each.values())
     assert len({str(each) for each in wanted.values()}) > 1
-    one, same, other = (geometry(elmo, text, seed=seed).variance_L for seed in (0, 0, 1))
+    one, same, other = (measure_layers(elmo, text, seed=seed).variance_L for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
 
 def test_the_measurement(elmo: Elmo) -> None:
-    text = sample(TEXT, least_uses=2)
-    heard: list[tuple[int, int]] = []
-    found = measure(
+    text = sample_text(TEXT, min_uses=2)
+    reports: list[tuple[int, int | None]] = []
+    found = measure_geometry(
         elmo,
         text,
-        results.signature(elmo, {}),
-        on_progress=lambda done, of: heard.append((done, of)),
+        results.make_signature(elmo, {}),
+        progress=lambda *report: reports.append(report),
     )
-    assert heard[-1] == (40, 40)
+    assert reports[-1] == (40, 40)
     assert (found["words"], found["sentences"], found["counted"]) == (20, 5, 6)
     assert [(e["network"], e["layer"]) for e in found["layers"]] == [
         (network, layer) for network in ("trained", "untrained") for layer in ("0", "1", "2")
     ]
-    expected = geometry(elmo, text)
+    expected = measure_layers(elmo, text)
     for layer, each in enumerate(found["layers"][:3]):
         own = expected.self_similarity_LW[layer].mean()
         assert each["self adjusted"] == pytest.approx(own - expected.anisotropy_L[layer])
-        anyway = expected.variance_anyway_L[layer]
+        anyway = expected.variance_baseline_L[layer]
         assert each["variance adjusted"] == pytest.approx(each["variance"] - anyway)
     assert found["layers"][4]["self"] != found["layers"][1]["self"]
     # Both ends together are all the words that there are, by the top layer.
@@ -124,14 +124,14 @@ def test_the_measurement(elmo: Elmo) -> None:
 
 
 def test_tables_and_pictures(elmo: Elmo) -> None:
-    text = sample([*TEXT, TEXT[0]], least_uses=2)
-    found = measure(elmo, text, results.signature(elmo, {}))
-    adjusted, raw, words = results.tables(found)
+    text = sample_text([*TEXT, TEXT[0]], min_uses=2)
+    found = measure_geometry(elmo, text, results.make_signature(elmo, {}))
+    adjusted, raw, words = results.render_tables(found)
     assert [row[0] for row in adjusted.rows][2:4] == ["untrained: LSTM 2", "characters"]
     assert raw.rows[3][1] == "1.000"
     column = [float(row[1]) for row in adjusted.rows[3:]]
     assert (3 + column.index(min(column)), 1) in adjusted.bold
-    assert "20 words in 5 sentences (1 more were repetitions); 6 words" in adjusted.note
+    assert "20 words in 5 sentences (1 repeated sentences were left out); 6 words" in adjusted.note
     assert words.rows[0][0] == found["moving"][0]["word"] and len(words.rows) == 3
-    (picture,) = results.pictures(found)
+    (picture,) = results.render_figures(found)
     assert "LSTM 2" in picture.svg and "anisotropy" in picture.svg

@@ -15,7 +15,7 @@ from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError, MissingExtra
 from elmokit.probe.neighbors import graph, indexing
 from elmokit.probe.neighbors.index import MANIFEST, Index
-from elmokit.probe.neighbors.nearest import Uses, in_context
+from elmokit.probe.neighbors.word_use import embed_word
 
 CORPUS = [
     "The bank of the river .",
@@ -42,63 +42,69 @@ def files(directory: Path) -> dict[str, bytes]:
 
 def test_it_finds_what_exact_search_finds(elmo: Elmo, tmp_path: Path) -> None:
     index = Index.build(elmo, CORPUS[:4], tmp_path / "index")
-    _, vector = in_context(elmo, "bank", "My bank lends me money .")
-    every = Uses(elmo, CORPUS[:4]).nearest(vector, 100)
+    vector = embed_word(elmo, "bank", "My bank lends me money .").vector
+    uses = [
+        (vector @ other / np.linalg.norm(vector) / np.linalg.norm(other), tuple(words), position)
+        for words, others in elmo.items(CORPUS[:4], "top")
+        for position, other in enumerate(others)
+    ]
     firsts: dict[tuple[str, ...], tuple[float, int]] = {}
-    for each in every:
-        firsts.setdefault(tuple(each.words), (each.similarity, each.place))
-    found = index.nearest(vector, 100)
-    assert [(tuple(n.words), n.place) for n in found] == [
-        (words, place) for words, (_, place) in firsts.items()
+    for cosine, words, position in sorted(uses, key=lambda use: -use[0]):
+        firsts.setdefault(words, (cosine, position))
+    found = index.search(vector, 100)
+    assert [(tuple(n.words), n.position) for n in found] == [
+        (words, position) for words, (_, position) in firsts.items()
     ]
     np.testing.assert_allclose(
         [n.similarity for n in found], [cosine for cosine, _ in firsts.values()], atol=2e-3
     )
-    assert [index.use(n.row) for n in found] == [(n.words, n.place) for n in found]
-    assert [n.similarity for n in index.nearest(vector, 2)] == [n.similarity for n in found[:2]]
+    assert [index.get_use(n.row) for n in found] == [(n.words, n.position) for n in found]
+    assert [n.similarity for n in index.search(vector, 2)] == [n.similarity for n in found[:2]]
 
 
 def test_filters(elmo: Elmo, tmp_path: Path) -> None:
     index = Index.build(elmo, CORPUS, tmp_path / "index")
-    words, vector = in_context(elmo, "bank", CORPUS[1])
+    words, _, vector = embed_word(elmo, "bank", CORPUS[1])
     assert len(index) == 6 + 5 + 3 + 4 + 5
-    assert index.rows_of("BANK").tolist() == [1, 7, 14, 19]
-    found = index.nearest(vector, 100)
-    assert len(found) == 4, "one a sentence, and the repeated one once"
-    assert (found[0].words, found[0].place, found[0].row) == (words, 1, 7)
+    assert index.find_uses("BANK").tolist() == [1, 7, 14, 19]
+    found = index.search(vector, 100)
+    assert len(found) == 4, "one per sentence, and the repeated one once"
+    assert (found[0].words, found[0].position, found[0].row) == (words, 1, 7)
     assert found[0].similarity == pytest.approx(1, abs=1e-3)
-    others = index.nearest(vector, 100, but=words)
+    others = index.search(vector, 100, exclude=words)
     assert others == found[1:], "its repetition is no neighbor either"
-    only = index.nearest(vector, 100, word="bank", but=words)
-    assert sorted(n.words[n.place] for n in only) == ["Bank", "bank"]
-    assert index.nearest(vector, word="absent") == []
+    only = index.search(vector, 100, word="bank", exclude=words)
+    assert sorted(n.words[n.position] for n in only) == ["Bank", "bank"]
+    assert index.search(vector, word="absent") == []
     with pytest.raises(InputError, match="number is 0"):
-        index.nearest(vector, 0)
+        index.search(vector, 0)
     with pytest.raises(InputError, match=r"\(3,\).*12 numbers"):
-        index.nearest(vector[:3])
+        index.search(vector[:3])
 
 
 def test_the_graph_finds_nearly_everything(tmp_path: Path) -> None:
     pytest.importorskip("usearch")
     elmo = Elmo(random_bilm(small_config(width=16)), threads=1)
-    told = []
+    reports = []
     index = Index.build(
         elmo,
         made_up(900),
         tmp_path / "index",
         graph_from=1000,
-        progress=lambda *what: told.append(what),
+        callback=lambda *what: reports.append(what),
     )
     assert len(index) > 4000 and index.recall is not None and index.recall > 0.95
-    assert index.why_exact == ""
-    assert ("linking", len(index), len(index)) in told and "embedding" in {t[0] for t in told}
+    assert index.exact_reason == ""
+    assert (graph.BUILDING, len(index), len(index)) in reports and "embedding" in {
+        report[0] for report in reports
+    }
     again = Index.build(elmo, made_up(900), tmp_path / "again", graph_from=1000)
     assert files(again.directory) == files(index.directory), "the same corpus, the same graph"
     hits = total = 0
     for sentence in made_up(30, seed=1):
-        _, vector = in_context(elmo, sentence[0], sentence)
-        exact = index.nearest(vector, 10, exact=True)
-        found = index.nearest(vector, 10)
+        vector = embed_word(elmo, sentence[0], sentence).vector
+        exact = index.search(vector, 10, exact=True)
+        found = index.search(vector, 10)
         assert len(found) == len(exact) == 10
         assert len({tuple(n.words) for n in found}) == 10
         hits += len({n.row for n in found} & {n.row for n in exact})
@@ -111,13 +117,13 @@ def test_more_neighbors_than_the_graph_gives_at_once(elmo: Elmo, tmp_path: Path)
     pytest.importorskip("usearch")
     many = made_up(300)
     index = Index.build(elmo, [["same"] * 300, *many], tmp_path / "index", graph_from=1)
-    _, vector = in_context(elmo, "same", ["same"] * 300)
-    found = index.nearest(vector, 5, but=["same"] * 300)
+    vector = embed_word(elmo, "same", ["same"] * 300).vector
+    found = index.search(vector, 5, exclude=["same"] * 300)
     assert len(found) == 5
-    exact = index.nearest(vector, 5, but=["same"] * 300, exact=True)
+    exact = index.search(vector, 5, exclude=["same"] * 300, exact=True)
     assert found[0].similarity == pytest.approx(exact[0].similarity, abs=0.01)
     assert all(n.words != ["same"] * 300 for n in found)
-    assert len(index.nearest(vector, 1000)) == len({tuple(words) for words in many}) + 1
+    assert len(index.search(vector, 1000)) == len({tuple(words) for words in many}) + 1
 
 
 class Breaks:
@@ -136,7 +142,7 @@ class Breaks:
 def test_an_interrupted_index_goes_on(
     elmo: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "CHECK_AFTER", 50)
+    monkeypatch.setattr(indexing, "CHECKPOINT_WORDS", 50)
     monkeypatch.setattr("elmokit.elmo.WINDOW_WORDS", 30)
     corpus = made_up(60)
     whole = Index.build(elmo, corpus, tmp_path / "whole")
@@ -166,27 +172,27 @@ def test_an_interruption_while_linking(
     elmo: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("usearch")
-    monkeypatch.setattr(graph, "ADD_AT_ONCE", 50)
-    monkeypatch.setattr(graph, "SAVE_AFTER", 100)
+    monkeypatch.setattr(graph, "BLOCK_SIZE", 50)
+    monkeypatch.setattr(graph, "SAVE_INTERVAL", 100)
     added = []
 
     def stop(what: str, done: int, of: int | None) -> None:
-        if what == "linking":
+        if what == graph.BUILDING:
             added.append(done)
             if done == 150:
                 raise KeyboardInterrupt
 
     corpus = made_up(60)
     with pytest.raises(KeyboardInterrupt):
-        Index.build(elmo, corpus, tmp_path / "index", graph_from=1, progress=stop)
+        Index.build(elmo, corpus, tmp_path / "index", graph_from=1, callback=stop)
     assert not (tmp_path / "index").exists()
     added.clear()
-    monkeypatch.setattr(Elmo, "_in_windows", None)  # nothing is left to embed
+    monkeypatch.setattr(Elmo, "_embed_windows", None)  # nothing is left to embed
     monkeypatch.setattr(Elmo, "items", lambda self, text, layers: iter(list(text)))
     index = Index.build(
-        elmo, corpus, tmp_path / "index", graph_from=1, progress=lambda *what: added.append(what)
+        elmo, corpus, tmp_path / "index", graph_from=1, callback=lambda *what: added.append(what)
     )
-    linked = [done for what, done, _ in added if what == "linking"]
+    linked = [done for what, done, _ in added if what == graph.BUILDING]
     assert linked[0] == 150, "it goes on from the 100 that were saved"
     assert index.recall == 1
 
@@ -209,7 +215,7 @@ def test_ctrl_c_stays_an_interruption() -> None:
 def test_another_text_starts_over(
     elmo: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "CHECK_AFTER", 1)
+    monkeypatch.setattr(indexing, "CHECKPOINT_WORDS", 1)
     monkeypatch.setattr("elmokit.elmo.WINDOW_WORDS", 5)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
@@ -227,27 +233,27 @@ def test_without_usearch(elmo: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyP
     pytest.importorskip("usearch")
     corpus = made_up(200)
     with monkeypatch.context() as without:
-        without.setitem(sys.modules, "usearch.index", None)
+        without.setitem(sys.modules, "usearch", None)
         index = Index.build(elmo, corpus, tmp_path / "index", graph_from=1)
-        assert index.recall is None and "elmokit[analyses]" in index.why_exact
-        _, vector = in_context(elmo, corpus[0][0], corpus[0])
-        exact = index.nearest(vector, 3)
+        assert index.recall is None and "elmokit[analyses]" in index.exact_reason
+        vector = embed_word(elmo, corpus[0][0], corpus[0]).vector
+        exact = index.search(vector, 3)
         assert exact[0].words == corpus[0]
         with pytest.raises(MissingExtra, match=r"elmokit\[analyses\]"):
             graph.build_graph(tmp_path, index.vectors_ND, lambda *what: None)
-    linked = indexing.link(index, lambda *what: None)
-    assert linked.recall is not None and linked.nearest(vector, 3) == exact
-    assert indexing.link(linked, lambda *what: None) is linked
-    monkeypatch.setitem(sys.modules, "usearch.index", None)
-    assert Index.open(index.directory).nearest(vector, 3) == exact
+    linked = indexing.add_graph(index, lambda *what: None)
+    assert linked.recall is not None and linked.search(vector, 3) == exact
+    assert indexing.add_graph(linked, lambda *what: None) is linked
+    monkeypatch.setitem(sys.modules, "usearch", None)
+    assert Index.open(index.directory).search(vector, 3) == exact
 
 
 def test_layer_0_is_searched_exactly_and_ties_follow_the_text(elmo: Elmo, tmp_path: Path) -> None:
     corpus = [["x", "same"], *made_up(100), ["same", "y"], ["z", "same"]]
     index = Index.build(elmo, corpus, tmp_path / "index", layer=0, graph_from=1)
-    assert index.recall is None and "alike in layer 0" in index.why_exact
-    _, vector = in_context(elmo, "same", ["same"], 0)
-    found = index.nearest(vector, 3)
+    assert index.recall is None and "equal in layer 0" in index.exact_reason
+    vector = embed_word(elmo, "same", ["same"], 0).vector
+    found = index.search(vector, 3)
     assert [n.words for n in found] == [["x", "same"], ["same", "y"], ["z", "same"]]
     assert len({n.similarity for n in found}) == 1
 
@@ -255,7 +261,7 @@ def test_layer_0_is_searched_exactly_and_ties_follow_the_text(elmo: Elmo, tmp_pa
 def test_words_by_their_characters(elmo: Elmo, tmp_path: Path) -> None:
     index = Index.build(elmo, ["abcd abce zzzzzz Abcd ABCD q"], tmp_path / "index")
     alone = elmo.embed([["abcd"]], 0)[0][0]
-    found = index.nearest_forms(alone, "abcd", 10)
+    found = index.nearest_words(alone, "abcd", 10)
     assert {word for word, _ in found} == {"abce", "zzzzzz", "q"}
     expected = {word: elmo.embed([[word]], 0)[0][0] for word, _ in found}
     for word, cosine in found:
@@ -265,12 +271,12 @@ def test_words_by_their_characters(elmo: Elmo, tmp_path: Path) -> None:
 
 
 def test_what_it_says_about_itself(elmo: Elmo, tmp_path: Path) -> None:
-    index = Index.build(elmo, CORPUS, tmp_path / "index", words_limit=7, source={"a": 1})
+    index = Index.build(elmo, CORPUS, tmp_path / "index", max_words=7, source={"a": 1})
     manifest = index.manifest
     assert (manifest["words"], manifest["sentences"], manifest["forms"]) == (11, 2, 9)
     assert manifest["layer"] == 2 and manifest["source"] == {"a": 1}
     assert manifest["model"] == elmo.bilm.fingerprint
-    assert "small" in index.why_exact
+    assert "small" in index.exact_reason
     mixed = Index.build(elmo, CORPUS, tmp_path / "mix", layer="mix")
     right = elmo.embed(CORPUS[:1])[0][1]
     np.testing.assert_allclose(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from elmokit.elmo import Elmo
+from elmokit.probe.senses.corpus import SenseCorpus, SenseSentence, SenseUse
 from elmokit.probe.senses.inventory import SenseInventory, count_senses, use_vector
-from elmokit.probe.senses.uses import SenseSentence, SenseText, Use
 from elmokit.probe.senses.wordnet import WordNet
 
 LAND, MONEY, ROW = "bank%1:17:01::", "bank%1:14:00::", "bank%1:14:01::"
@@ -15,12 +15,12 @@ WORDNET = WordNet({("bank", "n"): (LAND, MONEY, ROW)})
 BANK = ("bank", "n")
 
 
-def use(*keys: str, start: int = 0, end: int = 1) -> Use:
-    return Use(start, end, "bank", "n", keys)
+def use(*keys: str, start: int = 0, end: int = 1) -> SenseUse:
+    return SenseUse(start, end, "bank", "n", keys)
 
 
-def text(*uses: Use) -> SenseText:
-    return SenseText("t", [SenseSentence(["bank", "x"], [each]) for each in uses])
+def text(*uses: SenseUse) -> SenseCorpus:
+    return SenseCorpus("t", [SenseSentence(["bank", "x"], [each]) for each in uses])
 
 
 def test_the_frequent_comes_first_then_wordnets_order() -> None:
@@ -81,7 +81,7 @@ def test_one_more_use_moves_the_mean() -> None:
 
 def test_a_lemma_that_was_not_seen_has_no_answer() -> None:
     inventory = SenseInventory({BANK: {LAND: 1}}, layers=1, dim=2)
-    river = Use(0, 1, "river", "n", ("river%1:17:00::",))
+    river = SenseUse(0, 1, "river", "n", ("river%1:17:00::",))
     inventory.add(river, vectors((1, 0)))
     assert inventory.nearest(river, vectors((1, 0))) == []
     assert inventory.senses("river", "n") == []
@@ -89,16 +89,16 @@ def test_a_lemma_that_was_not_seen_has_no_answer() -> None:
 
 def test_a_corpus_is_read_once_and_only_where_it_matters(elmo: Elmo) -> None:
     sentences = [
-        SenseSentence("the bank lends".split(), [Use(1, 2, "bank", "n", (MONEY,))]),
+        SenseSentence("the bank lends".split(), [SenseUse(1, 2, "bank", "n", (MONEY,))]),
         SenseSentence("nothing of interest".split(), []),
-        SenseSentence("a bank of the river".split(), [Use(1, 2, "bank", "n", (LAND,))]),
-        SenseSentence("the bank pays".split(), [Use(1, 2, "bank", "n", (MONEY,))]),
+        SenseSentence("a bank of the river".split(), [SenseUse(1, 2, "bank", "n", (LAND,))]),
+        SenseSentence("the bank pays".split(), [SenseUse(1, 2, "bank", "n", (MONEY,))]),
     ]
-    corpus = SenseText("t", sentences)
-    told: list[int] = []
+    corpus = SenseCorpus("t", sentences)
+    reports: list[tuple[int, int | None]] = []
     counts = count_senses(corpus, WORDNET)
-    inventory = SenseInventory.learn(elmo, corpus, counts, told.append)
-    assert told == [1, 2, 3]
+    inventory = SenseInventory.build(elmo, corpus, counts, lambda *report: reports.append(report))
+    assert reports == [(1, 3), (2, 3), (3, 3)]
     by_hand = elmo.embed([sentences[0].words, sentences[3].words], "all")
     mean_LD = (by_hand[0][:, 1] + by_hand[1][:, 1]) / 2
     np.testing.assert_allclose(inventory.mean(MONEY), mean_LD, atol=1e-6)

@@ -11,16 +11,16 @@ import pytest
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
 from elmokit.probe import results
+from elmokit.probe.senses.corpus import SenseCorpus, SenseSentence, SenseUse
+from elmokit.probe.senses.evaluation_sets import read_evaluation_set
 from elmokit.probe.senses.measure import (
-    SenseProbe,
-    measure,
-    sense_probe,
+    SenseAnswers,
+    choose_senses,
+    measure_senses,
 )
-from elmokit.probe.senses.render import pictures, tables
-from elmokit.probe.senses.sets import read_set
-from elmokit.probe.senses.uses import SenseSentence, SenseText, Use
+from elmokit.probe.senses.render import render_figures, render_tables
 from elmokit.probe.senses.wordnet import WordNet, find_wordnet, read_wordnet
-from elmokit.probe.tables import markdown
+from elmokit.probe.tables import table_to_markdown
 
 LAND, MONEY = "bank%1:17:01::", "bank%1:14:00::"
 RIVER, RUN, HOP = "river%1:17:00::", "run%2:38:00::", "hop%2:38:00::"
@@ -35,13 +35,13 @@ def sentence(words: str, *marks: tuple[str, str, str]) -> SenseSentence:
     return SenseSentence(
         split,
         [
-            Use(split.index(word), split.index(word) + 1, key.split("%")[0], part, (key,))
+            SenseUse(split.index(word), split.index(word) + 1, key.split("%")[0], part, (key,))
             for word, part, key in marks
         ],
     )
 
 
-CORPUS = SenseText(
+CORPUS = SenseCorpus(
     "SemCor",
     [
         sentence("the bank lent money", ("bank", "n", MONEY)),
@@ -51,7 +51,7 @@ CORPUS = SenseText(
     ],
     skipped=7,
 )
-ONE = SenseText(
+ONE = SenseCorpus(
     "one",
     [
         sentence("the bank lent money", ("bank", "n", MONEY)),
@@ -60,7 +60,7 @@ ONE = SenseText(
         sentence("that river", ("river", "n", RIVER)),
     ],
 )
-OTHER = SenseText(
+OTHER = SenseCorpus(
     "other",
     [
         sentence("they run", ("run", "v", RUN)),
@@ -71,20 +71,20 @@ OTHER = SenseText(
 
 
 @pytest.fixture
-def probe(elmo: Elmo) -> SenseProbe:
-    return sense_probe({"trained": elmo, "untrained": elmo}, CORPUS, [ONE, OTHER], WORDNET)
+def probe(elmo: Elmo) -> SenseAnswers:
+    return choose_senses({"trained": elmo, "untrained": elmo}, CORPUS, [ONE, OTHER], WORDNET)
 
 
-def right(probe: SenseProbe, network: str, layer: str) -> list[int]:
-    return probe.way(network, layer).right_N.astype(int).tolist()
+def right(probe: SenseAnswers, network: str, layer: str) -> list[int]:
+    return probe.method(network, layer).correct_N.astype(int).tolist()
 
 
-def test_the_rules(probe: SenseProbe) -> None:
+def test_the_rules(probe: SenseAnswers) -> None:
     assert right(probe, "", "first") == [0, 1, 1, 1, 0, 1]
     assert right(probe, "", "frequent") == [1, 0, 1, 1, 0, 0]
 
 
-def test_layers(probe: SenseProbe) -> None:
+def test_layers(probe: SenseAnswers) -> None:
     # The characters are the same in all uses, so that the frequent sense wins the tie.
     assert right(probe, "trained", "0") == right(probe, "", "frequent")
     # A sentence of the corpus itself is nearest to the sense of which it is the only use.
@@ -92,7 +92,7 @@ def test_layers(probe: SenseProbe) -> None:
         assert right(probe, "trained", layer)[1:] == [1, 1, 1, 0, 1]
 
 
-def test_what_was_seen(probe: SenseProbe) -> None:
+def test_what_was_seen(probe: SenseAnswers) -> None:
     assert probe.seen_N.tolist() == [2, 2, 0, 1, 0, 2]
     assert probe.part_N.tolist() == list("nnnvvn")
     assert probe.sets == {"one": slice(0, 3), "other": slice(3, 6)}
@@ -100,39 +100,39 @@ def test_what_was_seen(probe: SenseProbe) -> None:
 
 
 def test_a_set_called_all_is_the_whole(elmo: Elmo) -> None:
-    both = SenseText("ALL", [*ONE.sentences, *OTHER.sentences])
-    found = sense_probe({"trained": elmo}, CORPUS, [both, ONE, OTHER], WORDNET)
+    both = SenseCorpus("ALL", [*ONE.sentences, *OTHER.sentences])
+    found = choose_senses({"trained": elmo}, CORPUS, [both, ONE, OTHER], WORDNET)
     assert found.whole == slice(0, 6)
-    assert measure(found, CORPUS, {"model": "x"})["instances"]["all"] == 6
+    assert measure_senses(found, CORPUS, {"model": "x"})["instances"]["all"] == 6
 
 
 def test_progress_goes_over_all_networks(elmo: Elmo) -> None:
-    told: list[tuple[int, int]] = []
-    sense_probe(
+    reports: list[tuple[int, int | None]] = []
+    choose_senses(
         {"trained": elmo, "untrained": elmo},
         CORPUS,
         [ONE],
         WORDNET,
-        tell=lambda *now: told.append(now),
+        progress=lambda *report: reports.append(report),
     )
-    assert told[-1] == (16, 16)
-    assert told == sorted(told)
+    assert reports[-1] == (16, 16)
+    assert reports == sorted(reports)
 
 
 def test_what_cannot_be(elmo: Elmo) -> None:
-    with pytest.raises(InputError, match="another name for each"):
-        sense_probe({"trained": elmo}, CORPUS, [ONE, ONE], WORDNET)
-    with pytest.raises(InputError, match="another name for each"):
-        sense_probe({"trained": elmo}, CORPUS, [], WORDNET)
+    with pytest.raises(InputError, match="a different name for each"):
+        choose_senses({"trained": elmo}, CORPUS, [ONE, ONE], WORDNET)
+    with pytest.raises(InputError, match="a different name for each"):
+        choose_senses({"trained": elmo}, CORPUS, [], WORDNET)
     with pytest.raises(InputError, match="networks are"):
-        sense_probe({"mine": elmo}, CORPUS, [ONE], WORDNET)
-    with pytest.raises(InputError, match="no lemma of the sets"):
-        sense_probe({"trained": elmo}, SenseText("SemCor", []), [ONE], WORDNET)
+        choose_senses({"mine": elmo}, CORPUS, [ONE], WORDNET)
+    with pytest.raises(InputError, match="no lemma of the test sets"):
+        choose_senses({"trained": elmo}, SenseCorpus("SemCor", []), [ONE], WORDNET)
 
 
 @pytest.fixture
-def found(probe: SenseProbe) -> dict[str, Any]:
-    return measure(probe, CORPUS, {"model": "x"})
+def found(probe: SenseAnswers) -> dict[str, Any]:
+    return measure_senses(probe, CORPUS, {"model": "x"})
 
 
 def test_the_numbers(found: dict[str, Any]) -> None:
@@ -179,7 +179,7 @@ def test_the_top_layer_is_compared_with_what_it_should_be_better_than(
 
 
 def test_tables(found: dict[str, Any]) -> None:
-    kinds, sets, evidence = tables(found)
+    kinds, sets, evidence = render_tables(found)
     assert kinds.columns == ["", "ALL", "seen", "choice", "nouns", "verbs"]
     assert kinds.rows[0] == ["WordNet's first sense", "66.7", "75.0", "66.7", "75.0", "50.0"]
     assert kinds.rows[2][0] == "untrained: characters"
@@ -189,19 +189,21 @@ def test_tables(found: dict[str, Any]) -> None:
     # The best trained layer; all of them are right about half of the verbs.
     assert {column for _, column in kinds.bold} == {1, 2, 3, 4}
     assert {row for row, _ in kinds.bold} <= {7, 8}
-    assert "7 senses that WordNet has no longer" in kinds.note
-    assert evidence.title == "LSTM 2 against the others, points of F1"
-    assert "| untrained: LSTM 2 | +0.0 ± 0.0 | 0 | 0 |" in markdown(evidence)
+    assert "7 annotations with senses that are no longer in WordNet" in kinds.note
+    assert evidence.title == "LSTM 2 compared with the other methods, difference in F1 points"
+    assert "| untrained: LSTM 2 | +0.0 ± 0.0 | 0 | 0 |" in table_to_markdown(evidence)
 
 
 def test_one_set_needs_no_table_of_sets(elmo: Elmo) -> None:
-    one = measure(sense_probe({"trained": elmo}, CORPUS, [ONE], WORDNET), CORPUS, {"model": "x"})
-    assert [table.title.split()[0] for table in tables(one)] == ["Word", "LSTM"]
-    assert "untrained" not in pictures(one)[0].svg
+    one = measure_senses(
+        choose_senses({"trained": elmo}, CORPUS, [ONE], WORDNET), CORPUS, {"model": "x"}
+    )
+    assert [table.title.split()[0] for table in render_tables(one)] == ["Word", "LSTM"]
+    assert "untrained" not in render_figures(one)[0].svg
 
 
 def test_pictures(found: dict[str, Any]) -> None:
-    by_layer, by_part = pictures(found)
+    by_layer, by_part = render_figures(found)
     assert (by_layer.name, by_part.name) == ("", "parts")
     for text in ("characters", "LSTM 2", "all layers", "untrained", "WordNet's first sense 66.7"):
         assert text in by_layer.svg
@@ -209,11 +211,11 @@ def test_pictures(found: dict[str, Any]) -> None:
 
 
 def test_a_file_shows_the_same(found: dict[str, Any], tmp_path: Path) -> None:
-    written = results.keep(found, tmp_path)
+    written = results.save_measurement(found, tmp_path)
     assert [path.name for path in written] == ["wsd.json", "wsd.svg", "wsd-parts.svg"]
-    again = results.read(written[0])
-    assert results.tables(again) == tables(found)
-    assert results.pictures(again) == pictures(found)
+    again = results.load_measurement(written[0])
+    assert results.render_tables(again) == render_tables(found)
+    assert results.render_figures(again) == render_figures(found)
 
 
 def test_first_senses_score_on_the_real_sets_as_published(shared: Path, tmp_path: Path) -> None:
@@ -231,7 +233,7 @@ def test_first_senses_score_on_the_real_sets_as_published(shared: Path, tmp_path
                 content = members.extractfile(member)
                 assert content is not None
                 (tmp_path / name).write_bytes(content.read())
-    uses = list(read_set(tmp_path / "ALL.data.xml").uses())
+    uses = list(read_evaluation_set(tmp_path / "ALL.data.xml").uses())
     wordnet = read_wordnet(place)
     assert len(uses) == 7253
     assert sum(wordnet.first(use.lemma, use.part) in use.keys for use in uses) == 4728
@@ -239,6 +241,8 @@ def test_first_senses_score_on_the_real_sets_as_published(shared: Path, tmp_path
 
 def test_known_sets_are_in_their_usual_order(elmo: Elmo) -> None:
     names = ("ALL", "mine", "semeval2007", "senseval2")
-    sets = [SenseText(name, ONE.sentences) for name in names]
-    found = measure(sense_probe({"trained": elmo}, CORPUS, sets, WORDNET), CORPUS, {"model": "x"})
-    assert tables(found)[1].columns == ["", "SE2", "SE07", "mine", "ALL"]
+    sets = [SenseCorpus(name, ONE.sentences) for name in names]
+    found = measure_senses(
+        choose_senses({"trained": elmo}, CORPUS, sets, WORDNET), CORPUS, {"model": "x"}
+    )
+    assert render_tables(found)[1].columns == ["", "SE2", "SE07", "mine", "ALL"]

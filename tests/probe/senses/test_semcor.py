@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
 from elmokit.errors import FormatError, InputError
+from elmokit.probe.senses.corpus import SenseUse
 from elmokit.probe.senses.semcor import read_semcor, semcor_files
-from elmokit.probe.senses.uses import Use
 
 HEAD = "<contextfile concordance=brown>\n<context filename=br-a01 paras=yes>\n<p pnum=1>\n"
 TAIL = "</p>\n</context>\n</contextfile>\n"
@@ -46,14 +47,14 @@ def test_words_and_senses(tmp_path: Path) -> None:
         "previous year processes such",
     ]
     assert found.sentences[0].uses == [
-        Use(1, 3, "group", "n", ("group%1:03:00::",)),
-        Use(3, 4, "say", "v", ("say%2:32:00::",)),
-        Use(7, 9, "take_place", "v", ("take_place%2:30:00::",)),
+        SenseUse(1, 3, "group", "n", ("group%1:03:00::",)),
+        SenseUse(3, 4, "say", "v", ("say%2:32:00::",)),
+        SenseUse(7, 9, "take_place", "v", ("take_place%2:30:00::",)),
     ]
     assert found.sentences[1].uses == [
-        Use(0, 1, "previous", "a", ("previous%5:00:00:preceding:00",)),
-        Use(1, 2, "year", "n", ("year%1:28:02::", "year%1:28:01::")),
-        Use(2, 3, "process", "n", ("process%1:04:00::",)),
+        SenseUse(0, 1, "previous", "a", ("previous%5:00:00:preceding:00",)),
+        SenseUse(1, 2, "year", "n", ("year%1:28:02::", "year%1:28:01::")),
+        SenseUse(2, 3, "process", "n", ("process%1:04:00::",)),
     ]
     assert found.skipped == 2, "two senses are numbered 0"
     assert found.words == 14
@@ -77,7 +78,7 @@ def test_the_same_as_xml(tmp_path: Path) -> None:
     )
     (sentence,) = read_semcor(tmp_path).sentences
     assert sentence.words == ["says", "AT&T"]
-    assert sentence.uses == [Use(0, 1, "say", "v", ("say%2:32:00::",))]
+    assert sentence.uses == [SenseUse(0, 1, "say", "v", ("say%2:32:00::",))]
 
 
 def test_latin_1_is_read_too(tmp_path: Path) -> None:
@@ -93,13 +94,16 @@ def test_latin_1_is_read_too(tmp_path: Path) -> None:
         ("<s snum=1>\nThe\n</s>\n", r"br-a01:5: found 'The'; expected a line of SemCor"),
         ("<s snum=1>\n<wf cmd=ignore pos=DT>The\n</s>\n", "br-a01:5"),
         ("<s snum=1>\nx <punc>.</punc>\n</s>\n", "br-a01:5: found 'x <punc>"),
-        ("<wf cmd=ignore pos=DT>The</wf>\n", "br-a01:4: .* is in no sentence"),
+        ("<wf cmd=ignore pos=DT>The</wf>\n", "br-a01:4: .* is not in a sentence"),
         ("<s snum=1>\n<s snum=2>\n", "br-a01:5: <s> in a sentence"),
-        ("</s>\n", "br-a01:4: '</s>' is in no sentence"),
-        ("<s snum=1>\n<punc>.</punc>\n", "ends in a sentence"),
-        ("<s snum=1>\n<punc></punc>\n</s>\n", "br-a01:5: .*without a word"),
-        ("<s snum=1>\n<wf wnsn=1 lexsn=1:03:00::>x</wf>\n</s>\n", "br-a01:5: .*without a lemma"),
-        ("<s snum=1>\n<wf lemma=x wnsn=1 lexsn=7:03>x</wf>\n</s>\n", "br-a01:5: 'x%7:03' is no"),
+        ("</s>\n", "br-a01:4: '</s>' is not in a sentence"),
+        ("<s snum=1>\n<punc>.</punc>\n", "ends within a sentence"),
+        ("<s snum=1>\n<punc></punc>\n</s>\n", "br-a01:5: .*expected a word"),
+        ("<s snum=1>\n<wf wnsn=1 lexsn=1:03:00::>x</wf>\n</s>\n", "br-a01:5: .*expected a lemma"),
+        (
+            "<s snum=1>\n<wf lemma=x wnsn=1 lexsn=7:03>x</wf>\n</s>\n",
+            "br-a01:5: 'x%7:03' is not a sense key",
+        ),
         ("<s snum=1>\n<wf lemma=x wnsn=1;2 lexsn=1:03:00::>x</wf>\n</s>\n", "br-a01:5: .*wnsn=1;2"),
     ],
 )
@@ -111,7 +115,15 @@ def test_damaged_files(tmp_path: Path, lines: str, what: str) -> None:
 
 def test_a_directory_that_is_something_else(tmp_path: Path) -> None:
     (tmp_path / "README").write_text("no tags")
-    with pytest.raises(InputError, match="no tag file"):
+    with pytest.raises(InputError, match="no SemCor tag file"):
         read_semcor(tmp_path)
     with pytest.raises(InputError, match="does not exist"):
         read_semcor(tmp_path / "nowhere")
+
+
+def test_compressed_files(tmp_path: Path) -> None:
+    plain = read_semcor(tag_file(tmp_path / "br-a01", SENTENCES)).sentences
+    (tmp_path / "br-a01.gz").write_bytes(gzip.compress((tmp_path / "br-a01").read_bytes()))
+    (tmp_path / "broken.gz").write_bytes(b"\x1f\x8b\x08 damaged")
+    (tmp_path / "br-a01").unlink()
+    assert read_semcor(tmp_path).sentences == plain

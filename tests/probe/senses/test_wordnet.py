@@ -95,7 +95,7 @@ def test_damaged_synsets(tmp_path: Path, name: str, line: str, what: str) -> Non
 def test_a_directory_that_is_something_else(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"neither index.sense nor .*apt install"):
         read_wordnet(tmp_path)
-    with pytest.raises(InputError, match="no directory"):
+    with pytest.raises(InputError, match="not a directory"):
         read_wordnet(tmp_path / "nowhere")
     incomplete = {name: text for name, text in FILES.items() if name != "data.adv"}
     with pytest.raises(InputError, match="neither"):
@@ -124,7 +124,7 @@ def test_keys() -> None:
     assert lemma_and_part("say%2:32:00::") == ("say", "v")
     assert lemma_and_part("recent%5:00:00:past:00") == ("recent", "a")
     for wrong in ("say", "%2:32:00::", "say%2:32", "say%9:32:00::"):
-        with pytest.raises(FormatError, match="no key"):
+        with pytest.raises(FormatError, match="not a sense key"):
             lemma_and_part(wrong)
 
 

@@ -55,7 +55,7 @@ def write(tmp_path: Path):
 def test_wic(write) -> None:
     path = write("dev.data.txt", WIC)
     found = read_pairs(path, write("answers", "T\nF\n"))
-    assert found.form == "wic" and found.answers == [True, False] and not found.ratings
+    assert found.format == "wic" and found.answers == [True, False] and not found.ratings
     first, second = found.pairs
     assert first.first.words[first.first.start : first.first.end] == ["place"]
     assert first.second == ("There was hardly a good place to sit .".split(), 6, 7)
@@ -72,14 +72,17 @@ def test_the_gold_beside(write) -> None:
     with pytest.raises(FormatError, match="3 answers for 2 pairs"):
         read_pairs(path)
     gold.write_text("T\nmaybe\n")
-    with pytest.raises(FormatError, match=r"gold.txt:2: 'maybe'; expected T or F"):
+    with pytest.raises(FormatError, match=r"gold.txt:2: found 'maybe'; expected T or F"):
         read_pairs(path)
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("bank\tN\t9-1\tWe sat .\tThe bank .", "number 9, counted from 0, of a sentence of 3"),
+        (
+            "bank\tN\t9-1\tWe sat .\tThe bank .",
+            "is 9, but the sentence has 3 words, counted from 0",
+        ),
         ("bank\tN\t1\tWe sat .\tThe bank .", "expected word, part of speech, i-j"),
         ("bank\tN\t1-1\tWe sat .", "expected word, part of speech, i-j"),
     ],
@@ -91,7 +94,7 @@ def test_a_bad_line_of_wic(write, line: str, message: str) -> None:
 
 def test_json(write) -> None:
     found = read_pairs(write("val.jsonl", "".join(json.dumps(one) + "\n" for one in JSON)))
-    assert found.form == "json" and found.answers == [False, True]
+    assert found.format == "json" and found.answers == [False, True]
     place, can = found.pairs
     assert place.first.words[place.first.start : place.first.end] == ["place"]
     assert place.second.words[place.second.start : place.second.end] == ["place"]
@@ -105,8 +108,8 @@ def test_json(write) -> None:
     [
         ({"label": None}, "no label"),
         ({"start1": None}, "start1 and end1"),
-        ({"start1": 36, "end1": 36}, "no word stands from 36 to 36"),
-        ({"end2": 400}, "no word stands from 27 to 400"),
+        ({"start1": 36, "end1": 36}, "there is no word from 36 to 36"),
+        ({"end2": 400}, "there is no word from 27 to 400"),
         ({"label": "perhaps"}, "expected T or F"),
     ],
 )
@@ -114,13 +117,13 @@ def test_a_bad_object(write, change: dict[str, object], message: str) -> None:
     text = json.dumps(JSON[1]) + "\n" + json.dumps(JSON[0] | change)
     with pytest.raises(FormatError, match=rf"val.jsonl:2: .*{message}"):
         read_pairs(write("val.jsonl", text))
-    with pytest.raises(FormatError, match=r":2: no JSON"):
+    with pytest.raises(FormatError, match=r":2: invalid JSON"):
         read_pairs(write("val.jsonl", json.dumps(JSON[1]) + "\n{"))
 
 
 def test_scws(write) -> None:
     found = read_pairs(write("ratings.txt", SCWS))
-    assert found.form == "scws" and not found.answers
+    assert found.format == "scws" and not found.answers
     assert found.ratings == [1.1, 5.5] and found.raters == [[0.0, 1.0, 2.3], [4.5, 6.0, 6.0]]
     first, second = found.pairs
     # The sentence alone, not the paragraph around it.
@@ -135,7 +138,7 @@ def test_scws(write) -> None:
     ("old", "new", "message"),
     [
         ("<b>Bank</b>", "Bank", "0 words between"),
-        ("5.5", "much", "'much' is no number"),
+        ("5.5", "much", "'much'; expected a number"),
         ("\t5.5\t4.5\t6\t6", "", "7 cells"),
         ("\t5.5\t4.5\t6\t6", "\t", "no rating"),
     ],
@@ -154,9 +157,9 @@ def test_what_it_is_not(write) -> None:
         read_pairs(write("text", "Some sentence.\n"))
     with pytest.raises(FormatError, match="no pairs"):
         read_pairs(write("text", "\n"))
-    with pytest.raises(InputError, match="form is 'usim'"):
-        read_pairs(write("text", WIC), form="usim")
-    with pytest.raises(InputError, match="answers in it"):
+    with pytest.raises(InputError, match="format is 'usim'"):
+        read_pairs(write("text", WIC), format="usim")
+    with pytest.raises(InputError, match="contains the answers"):
         read_pairs(write("ratings.txt", SCWS), "gold")
     with pytest.raises(FormatError, match="cannot be read"):
         read_pairs("nothing.txt")

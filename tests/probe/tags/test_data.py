@@ -62,9 +62,9 @@ def test_conllu(file) -> None:
 def test_conllu_without_xpos(file) -> None:
     text = "1\tBonjour\tbonjour\tINTJ\t_\t_\t0\troot\t_\t_\n"
     assert read_tagged(file(text)).tags == {"UPOS": ["INTJ"]}
-    with pytest.raises(FormatError, match="nothing in the column XPOS"):
+    with pytest.raises(FormatError, match="no tags in column XPOS"):
         read_tagged(file(text), ["XPOS"])
-    with pytest.raises(FormatError, match="neither UPOS nor XPOS"):
+    with pytest.raises(FormatError, match="no tags in the columns UPOS and XPOS"):
         read_tagged(file(text.replace("INTJ", "_")))
 
 
@@ -90,16 +90,16 @@ def test_columns_between_spaces(file) -> None:
 
 def test_a_form_that_is_said(file) -> None:
     # Seen as tabs, but the word has a tab in it only by chance.
-    assert read_tagged(file("a\tDT B-NP\n"), form="spaces").tags == {"pos": ["DT"]}
-    with pytest.raises(FormatError, match=r":1: .*no line of CoNLL-U"):
-        read_tagged(file("a\tDT\n"), form="conllu")
-    with pytest.raises(InputError, match="form is 'xml'"):
-        read_tagged(file("a\tDT\n"), form="xml")
+    assert read_tagged(file("a\tDT B-NP\n"), format="spaces").tags == {"pos": ["DT"]}
+    with pytest.raises(FormatError, match=r":1: .*not a line of CoNLL-U"):
+        read_tagged(file("a\tDT\n"), format="conllu")
+    with pytest.raises(InputError, match="format is 'xml'"):
+        read_tagged(file("a\tDT\n"), format="xml")
 
 
 def test_columns_without_names(file) -> None:
     path = file("a\t1\t2\t3\t4\n")
-    with pytest.raises(FormatError, match="5 columns; say which"):
+    with pytest.raises(FormatError, match="5 columns; name the column"):
         read_tagged(path)
     assert read_tagged(path, ["4"]).tags == {"column 4": ["3"]}
 
@@ -113,11 +113,11 @@ def test_a_column_that_is_not_there(file, column: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("word\tNOUN", "2 cells; expected 3 with tabs"),
+        ("word\tNOUN", "2 cells; expected 3, separated by tabs"),
         ("word\tNOUN\tNN\tmore", "4 cells; expected 3"),
         ("word NOUN NN", "1 cells; expected 3"),
-        ("\tX\tY", "a cell is empty"),
-        ("word\t\tY", "a cell is empty"),
+        ("\tX\tY", "empty cell"),
+        ("word\t\tY", "empty cell"),
     ],
 )
 def test_a_bad_line_is_named(file, line: str, message: str) -> None:
@@ -136,7 +136,7 @@ def test_what_is_no_such_file(tmp_path: Path, file) -> None:
         read_tagged(tmp_path / "nothing.tsv")
     with pytest.raises(FormatError, match="no words"):
         read_tagged(file("\n\n# only a note\n"))
-    with pytest.raises(FormatError, match="one cell"):
+    with pytest.raises(FormatError, match="a single cell"):
         read_tagged(file("word\n"))
     (tmp_path / "latin.tsv").write_bytes(b"caf\xe9\tNOUN\tNN\n")
     with pytest.raises(InputError, match=r"latin.tsv, line 1 is not UTF-8"):

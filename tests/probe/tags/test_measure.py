@@ -7,22 +7,19 @@ import numpy as np
 import pytest
 from tests.conftest import random_bilm, small_config
 
-from elmokit.bilm.model import BiLM
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
 from elmokit.probe import results
-from elmokit.probe.tags.data import Tagged
+from elmokit.probe.tags.data import TaggedText
 from elmokit.probe.tags.measure import (
-    TagScore,
     embed_layers,
-    measure,
-    most_frequent_tag,
-    tag_probe,
+    frequent_tag_correct,
+    measure_tags,
+    tag_answers,
 )
-from elmokit.probe.untrained import untrained
 
 
-def made_up(sentences: int, seed: int) -> Tagged:
+def made_up(sentences: int, seed: int) -> TaggedText:
     """Two columns: `own`, which the word itself says, and `next`, which the word behind it says."""
     source = np.random.default_rng(seed)
     read, own, behind = [], [], []
@@ -31,18 +28,16 @@ def made_up(sentences: int, seed: int) -> Tagged:
         read.append(words)
         own += [word.upper() for word in words]
         behind += [word.upper() for word in words[1:]] + ["END"]
-    return Tagged(read, {"own": own, "next": behind})
+    return TaggedText(read, {"own": own, "next": behind})
 
 
 def test_what_the_layers_know(elmo: Elmo) -> None:
     """Characters tell the word itself; what comes behind it only the backward LSTM can tell."""
-    heard: list[TagScore] = []
     test = made_up(40, 1)
     # Tags that were not in train: nobody can tell them.
-    strange = Tagged(test.sentences, {"own": ["?"] * 240, "next": test.tags["next"]})
+    strange = TaggedText(test.sentences, {"own": ["?"] * 240, "next": test.tags["next"]})
     tests = {"dev": test, "strange": strange}
-    scores = tag_probe(elmo, made_up(150, 0), tests, tell=heard.append)
-    assert scores == heard
+    scores = [answers.score for answers in tag_answers(elmo, made_up(150, 0), tests)]
     assert [(s.column, s.layer) for s in scores] == [
         (column, layer) for column in ("own", "next") for layer in ("0", "1", "2", "all")
     ]
@@ -57,9 +52,9 @@ def test_what_the_layers_know(elmo: Elmo) -> None:
 
 
 def test_a_column_must_be_in_both(elmo: Elmo) -> None:
-    test = Tagged([["a"]], {"own": ["A"]})
-    with pytest.raises(InputError, match=r"dev has no next"):
-        tag_probe(elmo, made_up(150, 0), {"dev": test})
+    test = TaggedText([["a"]], {"own": ["A"]})
+    with pytest.raises(InputError, match=r"dev has no column next"):
+        list(tag_answers(elmo, made_up(150, 0), {"dev": test}))
 
 
 def test_layers_one_sentence_after_another(elmo: Elmo) -> None:
@@ -70,24 +65,16 @@ def test_layers_one_sentence_after_another(elmo: Elmo) -> None:
 
 
 def test_the_most_frequent_tag() -> None:
-    train = Tagged([["x", "x", "x", "y", "z"]], {"T": ["A", "B", "B", "A", "A"]})
-    test = Tagged([["x", "y", "new", "new"]], {"T": ["B", "B", "A", "C"]})
+    train = TaggedText([["x", "x", "x", "y", "z"]], {"T": ["A", "B", "B", "A", "A"]})
+    test = TaggedText([["x", "y", "new", "new"]], {"T": ["B", "B", "A", "C"]})
     # x: B, right; y: A, wrong; a new word: A, the most frequent of all, once right.
-    assert most_frequent_tag(train, test, "T") == 0.5
-    tie = Tagged([["x", "x"]], {"T": ["B", "A"]})
-    assert most_frequent_tag(tie, Tagged([["x"]], {"T": ["A"]}), "T") == 1.0
-
-
-def test_the_untrained_network(bilm: BiLM) -> None:
-    one, two, other = untrained(bilm), untrained(bilm), untrained(bilm, seed=1)
-    assert one.fingerprint == two.fingerprint != other.fingerprint
-    assert one.config == bilm.config and one.fingerprint != bilm.fingerprint
-    assert one.settled is not None and not one.settled.cell.any()
-    assert Elmo(one).embed("a b").shape == (2, bilm.config.dim)
+    assert frequent_tag_correct(train, test, "T").mean() == 0.5
+    tie = TaggedText([["x", "x"]], {"T": ["B", "A"]})
+    assert frequent_tag_correct(tie, TaggedText([["x"]], {"T": ["A"]}), "T").all()
 
 
 @pytest.fixture(scope="module")
-def found() -> results.Json:
+def found() -> results.Measurement:
     elmo = Elmo(random_bilm(small_config()))
     test = made_up(40, 1)
     # A new word, and a tag that nobody has seen.
@@ -95,10 +82,10 @@ def found() -> results.Json:
     test.tags["own"][0] = "C"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("elmokit.probe.tags.linear.FEWEST_STEPS", 60)
-        return measure(elmo, made_up(150, 0), {"dev": test}, results.signature(elmo, {}))
+        return measure_tags(elmo, made_up(150, 0), {"dev": test}, results.make_signature(elmo, {}))
 
 
-def test_the_measurement(found: results.Json) -> None:
+def test_the_measurement(found: results.Measurement) -> None:
     assert found["train"] == {"words": 900, "sentences": 150}
     (dev,) = found["tests"]
     own, behind = dev["columns"]["own"], dev["columns"]["next"]
@@ -115,7 +102,7 @@ def test_the_measurement(found: results.Json) -> None:
     assert scores["trained", "next", "1"]["all"] > scores["most frequent", "next", ""]["all"] + 0.2
 
 
-def test_lower_against_upper(found: results.Json) -> None:
+def test_lower_against_upper(found: results.Measurement) -> None:
     scores = {(s["network"], s["column"], s["layer"]): s["all"] for s in found["scores"]}
     for one in found["lower_against_upper"]:
         assert (one["lower"], one["upper"], one["questions"]) == ("1", "2", 240)
@@ -124,8 +111,8 @@ def test_lower_against_upper(found: results.Json) -> None:
         assert one["only_first"] - one["only_second"] == round(240 * (lower - upper))
 
 
-def test_tables_and_pictures(found: results.Json) -> None:
-    every, ambiguous, new, compared = results.tables(found)
+def test_tables_and_pictures(found: results.Measurement) -> None:
+    every, ambiguous, new, compared = results.render_tables(found)
     assert every.columns == ["", "own dev", "next dev"]
     assert [row[0] for row in every.rows][:2] == [
         "the word's most frequent tag",
@@ -139,7 +126,7 @@ def test_tables_and_pictures(found: results.Json) -> None:
     assert ambiguous.rows[5][1] == "–" and "239 of 240 (next dev)" in ambiguous.note
     assert new.rows[5][1] == "0.0"
     assert "±" in compared.rows[0][3]
-    shown = results.pictures(found)
+    shown = results.render_figures(found)
     assert [picture.name for picture in shown] == ["own", "own-words", "next", "next-words"]
     assert all("99.6" in picture.svg for picture in shown[:2])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.tasks import toy
 
-from elmokit.tasks.trials import Files, Outcome
+from elmokit.tasks.trials import Outcome, TaskFiles
 
 
 def outcome(score: float, *, seed: int = 0, **changes: object) -> Outcome:
@@ -29,9 +29,9 @@ def weights(*shares: float, gamma: float = 1.0, place: str = "input") -> dict[st
     return {place: {"shares": list(shares), "gamma": gamma}}
 
 
-def files(directory: Path) -> Files:
+def files(directory: Path) -> TaskFiles:
     train, dev = toy.files(directory)
-    return Files(str(train), str(dev), str(toy.write(directory / "test.conll", 8, 3)))
+    return TaskFiles(str(train), str(dev), str(toy.write(directory / "test.conll", 8, 3)))
 
 
 def words_in(svg: str) -> list[str]:

@@ -16,11 +16,11 @@ from tests.probe.tasks.made_up import files, outcome, words_in
 from elmokit.errors import InputError
 from elmokit.probe import results
 from elmokit.probe.tasks.efficiency import (
-    Efficiency,
-    enough,
+    SampleEfficiency,
     mean_curve,
-    readings,
+    passes_per_epoch,
     sample_efficiency,
+    shares_needed,
 )
 
 SHARES = [0.01, 0.1, 1.0]
@@ -47,7 +47,7 @@ def found(tmp_path: Path) -> dict[str, Any]:
 
     settings = toy.settings(elmo=str(toy.model(tmp_path)))
     baseline, elmo = made("baseline", BASELINE), made("elmo", ELMO)
-    return Efficiency(settings, files(tmp_path), (0, 1), SHARES, baseline, elmo).measured()
+    return SampleEfficiency(settings, files(tmp_path), (0, 1), SHARES, baseline, elmo).measured()
 
 
 def test_by_size(found: dict[str, Any]) -> None:
@@ -66,14 +66,14 @@ def test_by_size(found: dict[str, Any]) -> None:
 
 def test_enough_is_nothing_where_elmo_is_worse() -> None:
     size = {"share": 0.5, "baseline": {"mean": 3}, "elmo": {"mean": 2}}
-    assert enough([size]) == [{"share": 0.5, "measured": None, "between": None}]
+    assert shares_needed([size]) == [{"share": 0.5, "measured": None, "between": None}]
 
 
 def test_small_sets_are_read_often() -> None:
     settings = toy.settings()  # 4 a batch, at least 100 steps
-    assert settings.chosen.schooling.steps == 100
-    assert readings(settings, 6) == 50 and readings(settings, 400) == 1
-    assert readings(settings, 60) == math.ceil(100 / 15)
+    assert settings.effective_preset.training.steps == 100
+    assert passes_per_epoch(settings, 6) == 50 and passes_per_epoch(settings, 400) == 1
+    assert passes_per_epoch(settings, 60) == math.ceil(100 / 15)
 
 
 def test_by_epoch(found: dict[str, Any]) -> None:
@@ -89,7 +89,7 @@ def test_a_run_that_stopped_early_keeps_its_best() -> None:
 
 
 def test_the_tables(found: dict[str, Any]) -> None:
-    by_size, by_epoch = results.tables(found)
+    by_size, by_epoch = results.render_tables(found)
     assert by_size.rows[0][:6] == ["1 %", "6", "21.00 ± 1.41", "41.00 ± 1.41", "+20.00", "2 of 2"]
     assert [row[-1] for row in by_size.rows] == ["≤ 1 %", "≈ 2.2 %", "≈ 13 %"]
     assert by_size.rows[2][6] == "-32.1 %" and by_size.bold == [(0, 4)]
@@ -98,16 +98,16 @@ def test_the_tables(found: dict[str, Any]) -> None:
     assert "ELMo passes at epoch 2 what the baseline needs 2.5 for (means" in by_epoch.note
     assert [row[3] for row in by_epoch.rows] == ["2", "2"] and by_epoch.bold == [(0, 3), (1, 3)]
     found["enough"][2] |= {"measured": 0.1}
-    assert "With ELMo 10 % is as good as 100 % without." in results.tables(found)[0].note
+    assert "With ELMo 10 % is as good as 100 % without." in results.render_tables(found)[0].note
     found["enough"][2] |= {"measured": None, "between": None}
     found["epochs"]["elmo_passes"] = [None, 2]
-    by_size, by_epoch = results.tables(found)
+    by_size, by_epoch = results.render_tables(found)
     assert by_size.rows[2][-1] == "> 100 %" and by_epoch.rows[0][3] == "never"
     assert "passes the baseline's best with 1 of 2 seeds." in by_epoch.note
 
 
 def test_the_pictures(found: dict[str, Any]) -> None:
-    by_size, by_epoch = results.pictures(found)
+    by_size, by_epoch = results.render_figures(found)
     assert (by_size.name, by_epoch.name) == ("sizes", "epochs")
     words = words_in(by_size.svg)
     assert {"1 %", "10 %", "100 %", "with ELMo 81.0", "baseline 72.0"} <= set(words)
@@ -118,7 +118,7 @@ def test_the_pictures(found: dict[str, Any]) -> None:
 def test_one_share_is_enough_for_a_picture(found: dict[str, Any]) -> None:
     for name in ("sizes", "enough"):
         found[name] = found[name][2:]
-    assert "100 %" in words_in(results.pictures(found)[0].svg)
+    assert "100 %" in words_in(results.render_figures(found)[0].svg)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -62,11 +62,11 @@ def test_seeds_are_one_row(tmp_path: Path) -> None:
     assert found["skipped"] == {"without ELMo": 1, "one layer only": 1}
     assert found["signature"]["model"] == "b" * 64
     assert len(found["signature"]["data"]["task models"]) == 3
-    (table,) = results.tables(found)
+    (table,) = results.render_tables(found)
     assert table.rows[0] == ["ner", "input", "0.250", "0.500", "0.250", "1.50", "2", "0.071"]
     assert table.bold[0] == (0, 3) and "1 without ELMo, 1 one layer only" in table.note
-    assert "weighs most in 1 of 1" in table.note
-    (picture,) = results.pictures(found)
+    assert "has the largest weight in 1 of 1" in table.note
+    (picture,) = results.render_figures(found)
     assert {"ner: input", "ner, λ=1: input", "0.50", "γ 1.50"} <= set(words_in(picture.svg))
 
 
@@ -90,14 +90,14 @@ def test_how_they_moved(tmp_path: Path) -> None:
     place = model(tmp_path / "m", 0.2, 0.8, epochs=12)
     found = learned_weights([place]).measured(by_epoch=True)
     assert len(found["systems"][0]["epochs"]) == 12
-    _, moved = results.tables(found)
+    _, moved = results.render_tables(found)
     assert [row[2] for row in moved.rows] == ["1", "2", "4", "8", "12"]
     assert moved.rows[0][3:] == ["0.200", "0.800"]
-    _, picture = results.pictures(found)
+    _, picture = results.render_figures(found)
     assert picture.name == "epochs" and {"0", "12", "LSTM 1 0.80"} <= set(words_in(picture.svg))
     (place / "training/epochs.jsonl").unlink()
     found = learned_weights([place]).measured(by_epoch=True)
-    assert len(results.tables(found)) == len(results.pictures(found)) == 1
+    assert len(results.render_tables(found)) == len(results.render_figures(found)) == 1
 
 
 def test_seeds_that_ran_for_different_epochs(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_what_is_no_model(
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no directory"):
+    with pytest.raises(InputError, match="is not a directory"):
         learned_weights([tmp_path / "nowhere"])
     place = model(tmp_path / "none", elmo="none")
     with pytest.raises(InputError, match="without ELMo: 1"):
@@ -142,5 +142,5 @@ def test_what_is_refused(tmp_path: Path) -> None:
     about = json.loads((tmp_path / "b/task.json").read_text())
     del about["weights"]
     (tmp_path / "b/task.json").write_text(json.dumps(about))
-    with pytest.raises(FormatError, match="does not say what the layers weigh"):
+    with pytest.raises(FormatError, match="has no layer weights"):
         learned_weights([tmp_path / "b"])

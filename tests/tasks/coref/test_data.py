@@ -7,7 +7,7 @@ import pytest
 
 from elmokit.errors import FormatError, InputError
 from elmokit.tasks import coref
-from elmokit.tasks.coref import Example, Mention
+from elmokit.tasks.coref.data import Example, Mention
 
 ONTONOTES = """\
 #begin document (bc/cctv/00/cctv_0001); part 002
@@ -31,10 +31,10 @@ LITBANK = (
 )
 
 
-def read_text(tmp_path: Path, text: str) -> coref.Example:
+def read_text(tmp_path: Path, text: str) -> Example:
     path = tmp_path / "some.conll"
     path.write_bytes(text.encode())
-    (example,) = coref.read(path).items
+    (example,) = coref.data.read(path).items
     return example
 
 
@@ -86,7 +86,7 @@ def test_mentions_of_two_clusters_may_cross(tmp_path: Path) -> None:
 def test_a_mention_in_two_clusters_stays_in_the_first(tmp_path: Path) -> None:
     path = tmp_path / "twice.conll"
     path.write_text(column("(1)|(2)|(1)", "(2)"))
-    examples = coref.read(path)
+    examples = coref.data.read(path)
     assert examples.items[0].clusters == ((Mention(0, 0, 1),), (Mention(0, 1, 2),))
     assert examples.skipped == {"mention marked twice": 2}
     # Cluster 5 appears first, though the first of its mentions ends last.
@@ -99,14 +99,14 @@ def test_a_directory_gives_all_its_files_in_order(tmp_path: Path) -> None:
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(column("-").replace("(d)", f"({name})"))
-    found = [example.document for example in coref.read(tmp_path).items]
+    found = [example.document for example in coref.data.read(tmp_path).items]
     assert found == [f"({n}); part 000" for n in ("a.conll", "b.v4_gold_conll", "deep/a.conll")]
 
 
 def test_a_document_without_words_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "two.conll"
     path.write_text("#begin document (e); part 0\n#end document\n" + column("-"))
-    examples = coref.read(path)
+    examples = coref.data.read(path)
     assert len(examples) == 1
     assert examples.skipped == {"document without words": 1}
 
@@ -135,15 +135,15 @@ def test_what_is_wrong_is_told_with_its_line(
     path = tmp_path / "bad.conll"
     path.write_text(text)
     with pytest.raises(FormatError, match=found) as error:
-        coref.read(path)
+        coref.data.read(path)
     assert str(error.value).startswith(f"{path}:{line}: ")
 
 
 def test_what_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "latin.conll"
     path.write_bytes(column("-", "-").replace("w1", "é").encode("latin-1"))
-    with pytest.raises(FormatError, match=f"{path}:3: .*UTF-8"):
-        coref.read(path)
+    with pytest.raises(InputError, match=f"{path}, line 3 is not UTF-8"):
+        coref.data.read(path)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# a comment\n"])
@@ -151,14 +151,14 @@ def test_a_file_without_documents(tmp_path: Path, text: str) -> None:
     path = tmp_path / "empty.conll"
     path.write_text(text)
     with pytest.raises(FormatError, match="no document with words"):
-        coref.read(path)
+        coref.data.read(path)
 
 
 def test_a_directory_without_files_and_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no file whose name ends in conll"):
-        coref.read(tmp_path)
+        coref.data.read(tmp_path)
     with pytest.raises(FormatError, match="cannot be read"):
-        coref.read(tmp_path / "none.conll")
+        coref.data.read(tmp_path / "none.conll")
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
@@ -166,16 +166,16 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     nested = read_text(tmp_path, column("(1", "(1|(2)", "-", "1)", "1)"))
     examples.append(nested)
     file = io.StringIO()
-    coref.write(file, examples, [example.clusters or () for example in examples])
+    coref.data.write(file, examples, [example.clusters or () for example in examples])
     path = tmp_path / "written.conll"
     path.write_text(file.getvalue())
-    assert coref.read(path).items == examples
+    assert coref.data.read(path).items == examples
 
 
 def test_what_is_written_is_what_the_official_scorer_reads(tmp_path: Path) -> None:
     example = read_text(tmp_path, ONTONOTES)
     file = io.StringIO()
-    coref.write(file, [example], [((Mention(0, 0, 1), Mention(0, 2, 5)), (Mention(0, 2, 3),))])
+    coref.data.write(file, [example], [((Mention(0, 0, 1), Mention(0, 2, 5)), (Mention(0, 2, 3),))])
     lines = file.getvalue().split("\n")
     assert lines[0] == "#begin document (bc/cctv/00/cctv_0001); part 002"
     cells = [line.split("\t") for line in lines[1:6]]
@@ -187,26 +187,26 @@ def test_what_is_written_is_what_the_official_scorer_reads(tmp_path: Path) -> No
 
 
 def test_raw_text_becomes_a_document() -> None:
-    example = coref.parse(["Emma saw Mr. Knightley. She didn't speak."])
+    example = coref.data.parse(["Emma saw Mr. Knightley. She didn't speak."])
     assert example.texts == (
         ("Emma", "saw", "Mr.", "Knightley", "."),
         ("She", "did", "n't", "speak", "."),
     )
     assert example.clusters is None
     with pytest.raises(InputError, match="no words"):
-        coref.parse(["  "])
+        coref.data.parse(["  "])
 
 
 def test_answers_for_machines_and_for_people() -> None:
-    example = coref.parse(["Emma saw her father. She smiled."])
+    example = coref.data.parse(["Emma saw her father. She smiled."])
     clusters = (
         (Mention(0, 0, 1), Mention(0, 2, 3), Mention(1, 0, 1)),
         (Mention(0, 2, 4), Mention(0, 3, 4)),
     )
-    record = coref.record(example, clusters)
+    record = coref.data.to_record(example, clusters)
     assert record["sentences"][1] == ["She", "smiled", "."]
     assert record["clusters"][1][0] == {"sentence": 0, "start": 2, "end": 4, "text": "her father"}
-    shown = coref.show(example, clusters)
+    shown = coref.data.render(example, clusters)
     assert shown.plain == "[Emma]1 saw [[her]1 [father]2]2 .\n[She]1 smiled ."
     emma, she = shown.plain.index("Emma"), shown.plain.index("She")
     colors = {
@@ -217,6 +217,6 @@ def test_answers_for_machines_and_for_people() -> None:
 
 
 def test_a_cluster_has_no_label() -> None:
-    example = coref.parse(["Emma smiled."])
-    assert list(coref.labels(example)) == []
-    assert coref.facts([example]) == {}
+    example = coref.data.parse(["Emma smiled."])
+    assert list(coref.data.labels(example)) == []
+    assert coref.data.label_set([example]) == {}

@@ -9,7 +9,7 @@ from tests.conftest import GOLDEN
 
 from elmokit.errors import InputError
 from elmokit.tasks.coref.data import Clusters, Example, Mention
-from elmokit.tasks.coref.metric import METRICS, once, score
+from elmokit.tasks.coref.metric import METRICS, score, without_repeated_mentions
 
 GOLD: dict[str, Any] = json.loads((GOLDEN / "tasks" / "coref.json").read_text(encoding="utf-8"))
 
@@ -82,7 +82,7 @@ OFFICIAL = [
 def test_cases_of_the_official_scorer(
     case: str, key: str, response: str, name: str, recall: str, precision: str
 ) -> None:
-    counts = METRICS[name](letters(key), once(letters(response)))
+    counts = METRICS[name](letters(key), without_repeated_mentions(letters(response)))
     expected = (float(Fraction(recall)), float(Fraction(precision)))
     assert (counts.recall, counts.precision) == pytest.approx(expected)
 

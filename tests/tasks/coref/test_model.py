@@ -10,12 +10,11 @@ from torch import Tensor
 
 from elmokit.elmo import Elmo
 from elmokit.tasks import coref
-from elmokit.tasks.coref import Example, Mention, Model, Sizes
-from elmokit.tasks.coref import model as code
-from elmokit.tasks.coref.model import _Document, _joined, _without_crossing
-from elmokit.tasks.layers import Layers
+from elmokit.tasks.coref.data import Example, Mention
+from elmokit.tasks.coref.model import Model, Sizes, _Document, _join_clusters, _without_crossing
+from elmokit.tasks.layer_store import LayerStore
 from elmokit.tasks.static import StaticVectors
-from elmokit.tasks.word_embedding import Words
+from elmokit.tasks.word_embedding import WordEmbedding
 
 SENTENCES = (
     ("Emma", "met", "Harriet", "Smith", "."),
@@ -35,12 +34,12 @@ SMALL = Sizes(
 def vectors(size: int = 6) -> StaticVectors:
     known = sorted({word.lower() for sentence in SENTENCES for word in sentence})
     numbers = np.random.default_rng(0).normal(size=(len(known), size)).astype(np.float32)
-    return StaticVectors.of_words(known, numbers, "random")
+    return StaticVectors.from_words(known, numbers, "random")
 
 
-def build(sizes: Sizes = SMALL, words: Words | None = None) -> Model:
+def build(sizes: Sizes = SMALL, words: WordEmbedding | None = None) -> Model:
     torch.manual_seed(3)
-    return Model(words or Words(vectors()), sizes, {}).eval()
+    return Model(words or WordEmbedding(vectors()), sizes, {}).eval()
 
 
 def inputs(model: Model) -> tuple[_Document, Tensor, Tensor]:
@@ -55,15 +54,17 @@ def inputs(model: Model) -> tuple[_Document, Tensor, Tensor]:
 def test_words_come_back_in_order(
     monkeypatch: pytest.MonkeyPatch, elmo: Elmo, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(code, "TOGETHER", 2)
-    words = Words(vectors(), Layers(elmo, tmp_path), place="both").eval()
+    monkeypatch.setattr(coref.model, "SENTENCE_BATCH", 2)
+    words = WordEmbedding(vectors(), LayerStore(elmo, tmp_path), placement="both").eval()
     model = build(words=words)
     with torch.no_grad():
-        x_NE, elmo_ND = model._embedded(_Document(STORY, 3))
+        x_NE, elmo_ND = model._embed(_Document(STORY, 3))
         alone = [words([sentence]) for sentence in SENTENCES]
         expected = torch.cat([embedded.x_BTE[0] for embedded in alone])
         torch.testing.assert_close(x_NE[:, : words.dim], expected)
-        output = torch.cat([embedded.beside(embedded.x_BTE[:, :, :0])[0] for embedded in alone])
+        output = torch.cat(
+            [embedded.append_elmo(embedded.x_BTE[:, :, :0])[0] for embedded in alone]
+        )
         torch.testing.assert_close(elmo_ND, output)
     assert len(x_NE) == sum(map(len, SENTENCES))
 
@@ -130,9 +131,9 @@ def test_antecedent_scores_are_those_of_the_papers_formula(
     """s_m(i) + s_m(j) + FFNN([g_i; g_j; g_i ∘ g_j; φ]), pair by pair; also in small blocks."""
     model = build(Sizes(**{**_plain(SMALL), "product": project}))
     document, x_NE, star_NC = inputs(model)
-    monkeypatch.setattr(code, "PAIRS_AT_ONCE", 9)
+    monkeypatch.setattr(coref.model, "PAIRS_AT_ONCE", 9)
     with torch.no_grad():
-        spans = model._kept(*model._mention_scores(x_NE, star_NC, document), document)
+        spans = model._keep_best(*model._mention_scores(x_NE, star_NC, document), document)
         g_MG = model._representations(x_NE, star_NC, spans)
         s_MK, antecedent_MK = model._antecedent_scores(g_MG, spans, document)
         parts = (model.a_i, model.a_j, model.a_product, model.a_distance, model.a_speaker)
@@ -164,7 +165,7 @@ def test_a_span_is_what_its_parts_say() -> None:
     model = build()
     document, x_NE, star_NC = inputs(model)
     with torch.no_grad():
-        spans = model._kept(*model._mention_scores(x_NE, star_NC, document), document)
+        spans = model._keep_best(*model._mention_scores(x_NE, star_NC, document), document)
         g_MG = model._representations(x_NE, star_NC, spans)
     for i in range(len(g_MG)):
         start, last = int(spans.start_M[i]), int(spans.last_M[i])
@@ -198,10 +199,10 @@ def test_kept_spans_are_the_best_that_do_not_cross() -> None:
 def test_a_short_text_keeps_enough_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     model = build(Sizes(**{**_plain(SMALL), "keep": 0.2}))
     for least, expected in ((1, int(0.2 * 19)), (10, 10), (1000, None)):
-        monkeypatch.setattr(code, "LEAST_KEPT", least)
+        monkeypatch.setattr(coref.model, "MIN_KEPT", least)
         document, x_NE, star_NC = inputs(model)
         with torch.no_grad():
-            spans = model._kept(*model._mention_scores(x_NE, star_NC, document), document)
+            spans = model._keep_best(*model._mention_scores(x_NE, star_NC, document), document)
         places = list(zip(spans.start_M.tolist(), spans.last_M.tolist(), strict=True))
         assert places == sorted(places)
         assert all(bool(document.exists_NW[a, b - a]) for a, b in places)
@@ -287,7 +288,7 @@ def test_it_learns_a_story_by_heart() -> None:
     with torch.no_grad():
         (found,) = model.predict([STORY])
     assert found == STORY.clusters
-    assert coref.score([STORY], [found])["average"] == pytest.approx(100)
+    assert coref.metric.score([STORY], [found])["average"] == pytest.approx(100)
 
 
 def test_a_long_document_is_learned_in_windows() -> None:
@@ -328,7 +329,7 @@ def test_a_document_of_one_word() -> None:
 
 def test_chosen_antecedents_join() -> None:
     mentions = [Mention(0, n, n + 1) for n in range(6)]
-    found = _joined(mentions, [-1, -1, 0, 2, 1, -1])
+    found = _join_clusters(mentions, [-1, -1, 0, 2, 1, -1])
     assert found == ((mentions[0], mentions[2], mentions[3]), (mentions[1], mentions[4]))
 
 
@@ -344,8 +345,8 @@ def test_speakers_count_only_where_they_are_known() -> None:
 
 @pytest.mark.parametrize("place", ["input", "output", "both"])
 def test_elmo_at_any_place(place: str, elmo: Elmo, tmp_path: Path) -> None:
-    layers = Layers(elmo, tmp_path)
-    words = Words(vectors(), layers, place=place)  # type: ignore[arg-type]
+    layers = LayerStore(elmo, tmp_path)
+    words = WordEmbedding(vectors(), layers, placement=place)  # type: ignore[arg-type]
     model = build(words=words).train()
     model.loss([STORY]).backward()
     for mix in words.mixes.values():
@@ -357,9 +358,9 @@ def test_elmo_at_any_place(place: str, elmo: Elmo, tmp_path: Path) -> None:
 
 
 def test_presets_are_models() -> None:
-    for preset in coref.PRESETS.values():
+    for preset in coref.model.PRESETS.values():
         assert isinstance(preset.sizes, Sizes)
-        assert preset.schooling.batch == 1
+        assert preset.training.batch == 1
 
 
 def _plain(sizes: Sizes) -> dict[str, object]:

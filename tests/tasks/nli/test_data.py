@@ -10,12 +10,12 @@ from elmokit.errors import FormatError, InputError
 from elmokit.tasks.nli.data import (
     Example,
     Prediction,
-    facts,
+    label_set,
     labels,
     parse,
     read,
-    record,
-    show,
+    render,
+    to_record,
     write,
 )
 
@@ -83,7 +83,7 @@ def test_empty_missing_and_foreign_files_are_errors(tmp_path: Path) -> None:
         read(tmp_path / "nothing.jsonl")
     latin = tmp_path / "latin.jsonl"
     latin.write_bytes(json.dumps(GOOD).encode() + b'\n{"sentence1": "caf\xe9"}\n')
-    with pytest.raises(FormatError, match=r"latin\.jsonl:2: byte 19 of the line is not UTF-8"):
+    with pytest.raises(InputError, match=r"latin\.jsonl, line 2 is not UTF-8 \(byte 0xe9 at 18\)"):
         read(latin)
 
 
@@ -93,17 +93,19 @@ def test_a_pair_without_a_label_can_be_read_but_not_learned_from(tmp_path: Path)
     assert items[1].label is None
     assert list(labels(items[1])) == []
     with pytest.raises(FormatError, match=r"pairs\.jsonl:2: no 'gold_label'"):
-        facts(items)
+        label_set(items)
 
 
 def test_the_labels_are_those_of_the_training_set_in_a_fixed_order(tmp_path: Path) -> None:
     two = [{**GOOD, "gold_label": label} for label in ("not_entailment", "entailment")]
-    assert facts(read(file(tmp_path, *two)).items) == {"labels": ["entailment", "not_entailment"]}
-    assert facts(read(file(tmp_path, *two[::-1], *two)).items) == facts(
+    assert label_set(read(file(tmp_path, *two)).items) == {
+        "labels": ["entailment", "not_entailment"]
+    }
+    assert label_set(read(file(tmp_path, *two[::-1], *two)).items) == label_set(
         read(file(tmp_path, *two)).items
     )
     with pytest.raises(FormatError, match=r"pairs\.jsonl: every pair is labeled 'entailment'"):
-        facts(read(file(tmp_path, GOOD, GOOD)).items)
+        label_set(read(file(tmp_path, GOOD, GOOD)).items)
 
 
 def test_raw_texts_become_a_pair_without_a_label() -> None:
@@ -127,7 +129,7 @@ def test_answers_are_written_a_line_a_pair() -> None:
 
 def test_an_answer_for_machines_and_for_people() -> None:
     pair = Example(("It", "rains"), ("Wet",), "contradiction", "1c")
-    assert json.loads(json.dumps(record(pair, SURE))) == {
+    assert json.loads(json.dumps(to_record(pair, SURE))) == {
         "pairID": "1c",
         "premise": ["It", "rains"],
         "hypothesis": ["Wet"],
@@ -135,11 +137,11 @@ def test_an_answer_for_machines_and_for_people() -> None:
         "prediction": "entailment",
         "probabilities": {"contradiction": 0.25, "entailment": 0.75},
     }
-    lines = show(pair, SURE).plain.splitlines()
+    lines = render(pair, SURE).plain.splitlines()
     assert lines[0] == "premise     It rains"
     assert lines[2] == "  contradiction  " + "█" * 6 + "·" * 18 + "  25.0 %"
     assert lines[3] == "  entailment     " + "█" * 18 + "·" * 6 + "  75.0 %"
     assert lines[4] == "  gold: contradiction"
     unknown = Example(pair.premise, pair.hypothesis)
-    assert "gold" not in show(unknown, SURE).plain
-    assert "gold_label" not in record(unknown, SURE)
+    assert "gold" not in render(unknown, SURE).plain
+    assert "gold_label" not in to_record(unknown, SURE)

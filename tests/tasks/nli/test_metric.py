@@ -7,7 +7,7 @@ import pytest
 
 from elmokit.errors import FormatError, InputError
 from elmokit.tasks.nli.data import Example, Prediction
-from elmokit.tasks.nli.metric import SCORE, score
+from elmokit.tasks.nli.metric import MAIN_SCORE, score
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "tasks" / "nli_accuracy.json"
 
@@ -23,7 +23,7 @@ def says(label: str) -> Prediction:
 def test_accuracy_over_all_and_by_gold_label() -> None:
     gold = [pair(label) for label in "eenc"]
     scores = score(gold, [says(label) for label in "encc"])
-    assert SCORE == "accuracy"
+    assert MAIN_SCORE == "accuracy"
     assert scores == {
         "accuracy": 50.0,
         "accuracy c": 100.0,

@@ -2,11 +2,12 @@
 
 import pytest
 import torch
-from tests.tasks.toy import WithOutput, words_of
+from tests.tasks.toy import WithOutput, embedding_of
 from torch import Tensor
 
 from elmokit.tasks import nli
-from elmokit.tasks.nli import Example, Model, Sizes
+from elmokit.tasks.nli.data import Example
+from elmokit.tasks.nli.model import Model, Sizes
 
 WORDS = "a b c d e f g not".split()
 FACTS = {"labels": ["contradiction", "entailment", "neutral"]}
@@ -15,7 +16,7 @@ FACTS = {"labels": ["contradiction", "entailment", "neutral"]}
 def model(source: object = None, **sizes: object) -> Model:
     torch.manual_seed(3)
     whole = Sizes(**{"hidden": 5, "dropout": 0.0, **sizes})  # type: ignore[arg-type]
-    return Model(source or words_of(WORDS), whole, FACTS)  # type: ignore[arg-type]
+    return Model(source or embedding_of(WORDS), whole, FACTS)  # type: ignore[arg-type]
 
 
 def pair(premise: str, hypothesis: str, label: str | None = None) -> Example:
@@ -35,7 +36,7 @@ def by_hand(net: Model, example: Example) -> Tensor:
     for text in example.texts:
         embedded = net.words([text])
         h = net.encoder(embedded.x_BTE, embedded.lengths_B)
-        sides.append(embedded.beside(h)[0])
+        sides.append(embedded.append_elmo(h)[0])
     a, b = sides
     a_tilde = torch.stack([torch.softmax(torch.stack([x @ y for y in b]), 0) @ b for x in a])
     b_tilde = torch.stack([torch.softmax(torch.stack([x @ y for x in a]), 0) @ a for y in b])
@@ -95,11 +96,11 @@ def test_it_learns_what_only_alignment_can_tell() -> None:
         optimizer.step()
     net.eval()
     with torch.no_grad():
-        assert nli.score(examples, net.predict(examples))["accuracy"] > 95
+        assert nli.metric.score(examples, net.predict(examples))["accuracy"] > 95
 
 
 def test_dropout_is_in_training_only_and_from_the_global_generator() -> None:
-    net = model(words_of(WORDS, dropout=0.3), dropout=0.5)
+    net = model(embedding_of(WORDS, dropout=0.3), dropout=0.5)
     torch.manual_seed(5)
     first = net(PAIRS)
     assert not torch.equal(first, net(PAIRS))
@@ -110,7 +111,7 @@ def test_dropout_is_in_training_only_and_from_the_global_generator() -> None:
 
 
 def test_the_presets_fit_the_model() -> None:
-    assert set(nli.PRESETS) == {"cpu", "paper"}
-    assert nli.PRESETS["paper"].sizes == Sizes(hidden=300, dropout=0.5)
-    net = Model(words_of(WORDS), nli.PRESETS["cpu"].sizes, {"labels": ["no", "yes"]})
+    assert set(nli.model.PRESETS) == {"cpu", "paper"}
+    assert nli.model.PRESETS["paper"].sizes == Sizes(hidden=300, dropout=0.5)
+    net = Model(embedding_of(WORDS), nli.model.PRESETS["cpu"].sizes, {"labels": ["no", "yes"]})
     assert net(PAIRS).shape == (3, 2)

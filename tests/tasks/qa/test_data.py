@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from elmokit.errors import FormatError, InputError
-from elmokit.tasks.qa import Answer, Prediction, facts, labels, parse, read, record, show, write
-from elmokit.tasks.qa.data import UNANSWERABLE, Passage
+from elmokit.tasks.qa.answers import Answer, Prediction, render, to_record, write
+from elmokit.tasks.qa.data import UNANSWERABLE, Passage, label_set, labels, parse, read
 
 CONTEXT = "The Apollo program ran from 1961–72. It didn't stop (NASA) there.  “Why?” It's\nunknown."
 
@@ -54,7 +54,7 @@ def test_a_file_becomes_examples_that_share_their_passage(tmp_path: Path) -> Non
 
 
 def test_words_of_a_passage_stand_where_it_says() -> None:
-    passage = Passage.of(CONTEXT)
+    passage = Passage.from_text(CONTEXT)
     words = [word for sentence in passage.sentences for word in sentence]
     assert len(passage.sentences) == 4
     assert [CONTEXT[start:end] for start, end in passage.places] == words
@@ -81,7 +81,7 @@ def test_an_answer_inside_words_is_widened_to_them(tmp_path: Path, text: str, wo
 
 
 def test_every_stretch_touches_exactly_the_words_it_overlaps() -> None:
-    passage = Passage.of(CONTEXT)
+    passage = Passage.from_text(CONTEXT)
     for start in range(len(CONTEXT)):
         for end in range(start + 1, len(CONTEXT) + 1):
             over = [k for k, (a, b) in enumerate(passage.places) if a < end and b > start]
@@ -122,7 +122,7 @@ PLACE = r"squad\.json: article 1 \(Apollo\), paragraph 1"
         ([question(1, {"text": "NASA", "answer_start": True})], "is true or false"),
         ([question(1, {"text": 5, "answer_start": 4})], "'text' is a whole number"),
         ([question(1) | {"answers": {}}], "'answers' is an object; expected a list"),
-        ([question(1, answer("NASA")), question(1)], r"question 2 \(q1\): the id is taken by art"),
+        ([question(1, answer("NASA")), question(1)], r"question 2 \(q1\): the id is used by art"),
         ([{"question": "Who?", "answers": []}], rf"{PLACE}, question 1: no 'id'"),
         ([question(1) | {"question": "  "}], "the question has no words"),
         ([{"id": "q"}], "no 'question'"),
@@ -143,9 +143,9 @@ def test_bad_questions_are_refused_with_their_place(
     [
         ("", "is empty"),
         (" \n", "is empty"),
-        ('{"data":\n [}', r"squad\.json:2: no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ("[]", "a list on top"),
+        ('{"data":\n [}', r"squad\.json:2: not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "a list at the top"),
         ('{"version": "1.1"}', "no 'data'"),
         ('{"version": "3", "data": []}', "version is '3'"),
         ('{"data": {}}', "'data' is an object"),
@@ -175,7 +175,7 @@ def test_files_that_are_no_text_or_not_there_are_refused(tmp_path: Path) -> None
 
 def test_a_question_from_the_command_line() -> None:
     example = parse([CONTEXT, "Who didn't stop?"])
-    assert example.passage == Passage.of(CONTEXT)
+    assert example.passage == Passage.from_text(CONTEXT)
     assert example.question == ("Who", "did", "n't", "stop", "?")
     assert example.answers is None
     with pytest.raises(InputError, match="the passage has no words"):
@@ -186,7 +186,7 @@ def test_a_question_from_the_command_line() -> None:
 
 def test_there_is_nothing_to_remember() -> None:
     assert list(labels(parse([CONTEXT, "Who?"]))) == []
-    assert facts([parse([CONTEXT, "Who?"])]) == {}
+    assert label_set([parse([CONTEXT, "Who?"])]) == {}
 
 
 def found(text: str, score: float) -> Answer:
@@ -205,7 +205,7 @@ def test_predictions_are_written_by_id(tmp_path: Path) -> None:
 
 def test_an_answer_as_a_record() -> None:
     given = Prediction(found("NASA", 0.5), (found("Apollo", 0.25),))
-    assert record(parse([CONTEXT, "Who?"]), given) == {
+    assert to_record(parse([CONTEXT, "Who?"]), given) == {
         "id": "question",
         "question": "Who ?",
         "answer": {"text": "NASA", "start": 53, "end": 57, "score": 0.5},
@@ -215,7 +215,7 @@ def test_an_answer_as_a_record() -> None:
 
 def test_an_answer_in_a_terminal_is_highlighted_in_its_passage() -> None:
     given = Prediction(found("NASA", 0.5), (found("Apollo", 0.25),))
-    text = show(parse([CONTEXT, "Who?"]), given)
+    text = render(parse([CONTEXT, "Who?"]), given)
     question_line, passage, best, other = text.plain.split("\n")
     assert question_line == "Who ?"
     assert passage == CONTEXT.replace("\n", " ")
@@ -231,7 +231,7 @@ def test_a_long_passage_is_shown_around_the_answer_by_whole_words() -> None:
     words = [f"w{k}" for k in range(400)]
     passage = " ".join(words)
     start = passage.index("w200")
-    text = show(parse([passage, "Who?"]), Prediction(Answer("w200", start, start + 4, 0.9)))
+    text = render(parse([passage, "Who?"]), Prediction(Answer("w200", start, start + 4, 0.9)))
     shown = text.plain.split("\n")[1].split()
     assert shown[0] == shown[-1] == "…"
     assert set(shown[1:-1]) < set(words) and "w200" in shown

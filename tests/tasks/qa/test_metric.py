@@ -8,12 +8,12 @@ import pytest
 from tests.conftest import GOLDEN
 
 from elmokit.errors import InputError
-from elmokit.tasks.qa import Answer, Example, Prediction, score
-from elmokit.tasks.qa.data import Gold, Passage
-from elmokit.tasks.qa.metric import exact_match, f1, normalize
+from elmokit.tasks.qa.answers import Answer, Prediction
+from elmokit.tasks.qa.data import Example, Gold, Passage
+from elmokit.tasks.qa.metric import exact_match, f1, normalize_answer, score
 
 OFFICIAL = json.loads((GOLDEN / "tasks" / "qa.json").read_text(encoding="utf-8"))
-NOWHERE = Passage.of("nothing")
+NOWHERE = Passage.from_text("nothing")
 
 
 def asked(golds: list[str]) -> Example:
@@ -42,9 +42,11 @@ def test_all_cases_together_score_as_the_official_script_says() -> None:
 
 
 def test_normalization_takes_case_punctuation_articles_and_space_in_this_order() -> None:
-    assert normalize(" The  U.S. (a Country)\n") == "us country"
-    assert normalize("the-end") == "theend"  # punctuation goes before articles are looked for
-    assert normalize("“An” été") == "“ ” été"  # only ASCII punctuation goes
+    assert normalize_answer(" The  U.S. (a Country)\n") == "us country"
+    assert (
+        normalize_answer("the-end") == "theend"
+    )  # punctuation goes before articles are looked for
+    assert normalize_answer("“An” été") == "“ ” été"  # only ASCII punctuation goes
 
 
 def test_the_odd_rule_of_two_empty_answers() -> None:

@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from elmokit.errors import InputError
-from elmokit.tasks.qa import PRESETS, Example, Model, Sizes, parse, score
-from elmokit.tasks.qa.data import Gold
-from elmokit.tasks.qa.model import LONGEST_ANSWER, Merge, Trilinear, _matches
+from elmokit.tasks.qa.data import Example, Gold, parse
+from elmokit.tasks.qa.metric import score
+from elmokit.tasks.qa.model import LONGEST_ANSWER, PRESETS, Merge, Model, Sizes, Trilinear, _matches
 from elmokit.tasks.static import StaticVectors
-from elmokit.tasks.word_embedding import Embedded, Words
+from elmokit.tasks.word_embedding import EmbeddedBatch, WordEmbedding
 
 SIZES = Sizes(hidden=6, filters=5, character_dim=4, dropout=0.0)
 VOCABULARY = (
@@ -32,13 +32,13 @@ class WithOutput(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         vectors = np.random.default_rng(1).standard_normal((len(VOCABULARY), 8))
-        self.inner = Words(StaticVectors.of_words(VOCABULARY, vectors, "test"))
+        self.inner = WordEmbedding(StaticVectors.from_words(VOCABULARY, vectors, "test"))
         self.scale = torch.nn.Parameter(torch.ones(()))
         self.asked: list[tuple[str, ...]] = []
 
-    def forward(self, texts: Sequence[tuple[str, ...]]) -> Embedded:
+    def forward(self, texts: Sequence[tuple[str, ...]]) -> EmbeddedBatch:
         self.asked += texts
-        embedded: Embedded = self.inner(texts)
+        embedded: EmbeddedBatch = self.inner(texts)
         return embedded._replace(output_BTD=self.scale * embedded.x_BTE[..., :3])
 
 
@@ -211,11 +211,11 @@ def test_it_learns_by_heart() -> None:
 
 
 def test_nothing_is_learned_from_a_question_without_an_answer() -> None:
-    with pytest.raises(InputError, match="question: no answer to learn from"):
+    with pytest.raises(InputError, match="question: no gold answer to train on"):
         model().loss([parse([LONG, "Where?"])])
 
 
 def test_the_paper_s_sizes() -> None:
     assert PRESETS["paper"].sizes.hidden == 90
-    assert PRESETS["paper"].schooling.optimizer == "adadelta"
+    assert PRESETS["paper"].training.optimizer == "adadelta"
     assert PRESETS["cpu"].sizes.hidden < 90

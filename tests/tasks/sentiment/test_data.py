@@ -11,13 +11,13 @@ from elmokit.errors import FormatError, InputError
 from elmokit.tasks.sentiment.data import (
     Example,
     Prediction,
-    facts,
+    label_set,
     labels,
     parse,
     prepare,
     read,
-    record,
-    show,
+    render,
+    to_record,
     write,
 )
 from elmokit.tasks.task import Examples
@@ -54,7 +54,7 @@ def test_a_file_gives_its_sentences_with_five_labels_and_their_phrases(path: Pat
     assert found.items[0].phrases == ((1, 3, 4), (0, 3, 3))
     assert found.items[2].where == f"{path}:3"
     assert list(labels(found.items[0])) == []
-    assert facts(found.items) == {}
+    assert label_set(found.items) == {}
 
 
 def test_a_bad_or_empty_file_is_an_error(path: Path) -> None:
@@ -114,10 +114,10 @@ def test_phrases_of_two_classes(path: Path) -> None:
 
 def test_an_impossible_choice_is_an_error(path: Path) -> None:
     found = read(path)
-    with pytest.raises(InputError, match="classes=3; expected 5 or 2"):
+    with pytest.raises(InputError, match="classes is 3; expected 5 or 2"):
         prepare(found, Choice(classes=3), training=False)
     two = prepare(found, Choice(classes=2), training=False)
-    with pytest.raises(InputError, match="of 2 classes cannot have 5"):
+    with pytest.raises(InputError, match="of 2 classes cannot be converted to 5"):
         prepare(two, Choice(classes=5), training=False)
 
 
@@ -137,11 +137,11 @@ def test_answers_are_written_a_line_a_sentence() -> None:
 
 def test_an_answer_for_machines_and_for_people() -> None:
     sentence = Example(("so", "good"), 4)
-    found = json.loads(json.dumps(record(sentence, LIKED)))
+    found = json.loads(json.dumps(to_record(sentence, LIKED)))
     assert found["probabilities"]["very positive"] == 0.25
     assert (found["prediction"], found["name"], found["gold"]) == (3, "positive", 4)
-    lines = show(sentence, LIKED).plain.splitlines()
+    lines = render(sentence, LIKED).plain.splitlines()
     assert lines[0] == "so good"
     assert lines[4] == "  positive       " + "█" * 12 + "·" * 12 + "  50.0 %"
     assert lines[6] == "  gold: very positive"
-    assert len(show(Example(("so",)), Prediction(1, (0.25, 0.75))).plain.splitlines()) == 3
+    assert len(render(Example(("so",)), Prediction(1, (0.25, 0.75))).plain.splitlines()) == 3

@@ -7,7 +7,7 @@ import pytest
 
 from elmokit.errors import InputError
 from elmokit.tasks.sentiment.data import Example, Prediction
-from elmokit.tasks.sentiment.metric import SCORE, score
+from elmokit.tasks.sentiment.metric import MAIN_SCORE, score
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "tasks" / "sentiment_accuracy.json"
 
@@ -19,7 +19,7 @@ def says(label: int, classes: int = 5) -> Prediction:
 def test_accuracy_and_distance() -> None:
     gold = [Example(("a",), label) for label in (0, 4, 2, 3)]
     scores = score(gold, [says(label) for label in (0, 1, 3, 3)])
-    assert SCORE in scores
+    assert MAIN_SCORE in scores
     assert scores == {"accuracy": 50.0, "mean absolute error": 1.0, "sentences": 4}
 
 
@@ -32,7 +32,7 @@ def test_it_agrees_with_scikit_learn() -> None:
 
 
 def test_answers_of_two_classes_are_not_scored_against_five() -> None:
-    with pytest.raises(InputError, match="an answer of 2 classes for a label of 5"):
+    with pytest.raises(InputError, match="a prediction of 2 classes for a label of 5"):
         score([Example(("a",), 1)], [says(1, 2)])
     assert score([Example(("a",), 1, 2)], [says(1, 2)])["accuracy"] == 100.0
 

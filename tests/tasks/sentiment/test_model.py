@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from tests.tasks.toy import WithOutput, words_of
+from tests.tasks.toy import WithOutput, embedding_of
 from torch import Tensor
 
 from elmokit.tasks import sentiment
-from elmokit.tasks.sentiment import Example, Model, Sizes
-from elmokit.tasks.sentiment.model import Maxout
+from elmokit.tasks.sentiment.data import Example
+from elmokit.tasks.sentiment.model import Maxout, Model, Sizes
 
 WORDS = "a b c d e f good bad not".split()
 
@@ -15,7 +15,7 @@ WORDS = "a b c d e f good bad not".split()
 def model(source: object = None, **sizes: object) -> Model:
     torch.manual_seed(3)
     whole = Sizes(**{"hidden": 5, "dropout": 0.0, **sizes})  # type: ignore[arg-type]
-    return Model(source or words_of(WORDS), whole, {})  # type: ignore[arg-type]
+    return Model(source or embedding_of(WORDS), whole, {})  # type: ignore[arg-type]
 
 
 def sentence(text: str, label: int | None = None, classes: int = 5) -> Example:
@@ -31,7 +31,7 @@ def by_hand(net: Model, example: Example) -> Tensor:
     x = net.encoder(net.feedforward(embedded.x_BTE), embedded.lengths_B)[0]
     c = torch.stack([torch.softmax(torch.stack([u @ v for v in x]), 0) @ x for u in x])
     joined = torch.cat([x, x - c, x * c], dim=1)
-    y = embedded.beside(net.integrator(joined[None], embedded.lengths_B))[0]
+    y = embedded.append_elmo(net.integrator(joined[None], embedded.lengths_B))[0]
     beta = torch.softmax(net.self_attention(y)[:, 0], 0)
     pooled = [y.max(dim=0).values, y.mean(dim=0), y.min(dim=0).values, beta @ y]
     scores: Tensor = net.classifier(torch.cat(pooled)[None])
@@ -104,11 +104,11 @@ def test_it_learns_that_a_word_can_turn_another(maxout: int) -> None:
         optimizer.step()
     net.eval()
     with torch.no_grad():
-        assert sentiment.score(examples, net.predict(examples))["accuracy"] > 95
+        assert sentiment.metric.score(examples, net.predict(examples))["accuracy"] > 95
 
 
 def test_dropout_is_in_training_only_and_from_the_global_generator() -> None:
-    net = model(words_of(WORDS, dropout=0.3), dropout=0.5)
+    net = model(embedding_of(WORDS, dropout=0.3), dropout=0.5)
     torch.manual_seed(5)
     first = net(SENTENCES)
     assert not torch.equal(first, net(SENTENCES))
@@ -119,7 +119,9 @@ def test_dropout_is_in_training_only_and_from_the_global_generator() -> None:
 
 
 def test_the_presets_fit_the_model() -> None:
-    assert set(sentiment.PRESETS) == {"cpu", "paper"}
-    paper = sentiment.PRESETS["paper"].sizes
+    assert set(sentiment.model.PRESETS) == {"cpu", "paper"}
+    paper = sentiment.model.PRESETS["paper"].sizes
     assert (paper.hidden, paper.phrases, paper.classes) == (300, 4, 5)
-    assert Model(words_of(WORDS), sentiment.PRESETS["cpu"].sizes, {})(SENTENCES).shape == (3, 5)
+    assert Model(embedding_of(WORDS), sentiment.model.PRESETS["cpu"].sizes, {})(
+        SENTENCES
+    ).shape == (3, 5)

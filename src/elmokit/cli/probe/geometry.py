@@ -1,16 +1,21 @@
-"""`elmo probe geometry`: how the vectors of each layer lie in space."""
+"""`elmo probe geometry`: how much the vectors of each layer depend on context."""
 
 from __future__ import annotations
 
 import click
 
-from elmokit.cli.results import model_options, result_options
-from elmokit.cli.text_options import form_of, text_options
+from elmokit.cli.results import model_options, result_options, seed_option
+from elmokit.cli.text_options import text_form, text_options
 
 
-@click.command("geometry", short_help="How far context moves a word's vectors.")
+@click.command("geometry", short_help="How much a word's vectors depend on its context.")
 @click.option(
-    "--corpus", "files", required=True, multiple=True, metavar="FILE", help="Text; several are one."
+    "--corpus",
+    "files",
+    required=True,
+    multiple=True,
+    metavar="FILE",
+    help="Text to read; repeat it for several files.",
 )
 @text_options
 @click.option(
@@ -18,16 +23,16 @@ from elmokit.cli.text_options import form_of, text_options
     type=click.IntRange(min=1),
     default=200_000,
     show_default=True,
-    help="Stop after so many words.",
+    help="Number of words to read.",
 )
 @click.option(
     "--uses",
     type=click.IntRange(min=2),
     default=5,
     show_default=True,
-    help="Count words with so many uses or more.",
+    help="Minimum number of uses of a word that is counted.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of all that is random.")
+@seed_option
 @model_options
 @result_options
 def command(
@@ -43,33 +48,37 @@ def command(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Measure how far context moves the vectors of words, layer by layer (Ethayarajh, 2019).
+    """Measure how much the vectors of words depend on context, by layer (Ethayarajh, 2019).
 
-    Self-similarity is the mean cosine between uses of a word; intra-sentence similarity, that
-    between a word and its sentence's mean; maximum explainable variance, what a single direction
-    explains of a word's uses. Anisotropy, the mean cosine between uses of different words, is taken
-    off: what is left says how contextual a layer is. Also the words that context moves most.
+    Self-similarity is the mean cosine between uses of the same word; intra-sentence similarity that
+    between a word and the mean of its sentence; maximum explainable variance the part of a word's
+    uses that a single direction explains. Anisotropy, the mean cosine between uses of different
+    words, is subtracted. The words whose vectors depend most and least on context are listed.
 
-    FILE is read as `elmo corpus` reads text: UTF-8, plain or compressed, Parquet, a directory, or -
-    for stdin; a line is a paragraph of running text, unless --lines or --tokenized says otherwise.
+    FILE is read as by `elmo corpus`: UTF-8 text, plain or compressed, Parquet, a directory, or -
+    for stdin. A line is a paragraph of running text, unless --lines or --tokenized is given.
 
     \b
     elmo probe geometry --corpus news.txt
     elmo probe geometry --corpus heldout.tokens --tokenized --words 50000 -m original --out figures
+
+    In Python: `elmokit.probe.probe_geometry`.
     """
-    form = form_of(lines, tokenized)
+    form = text_form(lines, tokenized)
 
-    from elmokit.cli.bars import progress_bar
-    from elmokit.cli.results import finish, load
-    from elmokit.probe.geometry.measure import measure, sample
-    from elmokit.probe.results import signature
-    from elmokit.train.reading import Text
+    from elmokit.cli.results import load_model, save_and_print
+    from elmokit.probe.geometry.measure import probe_geometry
+    from elmokit.progress import ProgressDisplay
 
-    text = sample(Text(files, form, column), words, uses)
-    elmo = load(model, threads)
-    known = signature(elmo, {}, words=words, uses=uses, seed=seed)
-    # Of the sentences that were read, not of the files: they may be large, or stdin.
-    known["data"]["corpus"] = text.sha256
-    with progress_bar("reading") as on_progress:
-        found = measure(elmo, text, known, seed=seed, on_progress=on_progress)
-    finish(found, out, as_json)
+    with ProgressDisplay() as display:
+        measurement = probe_geometry(
+            files,
+            load_model(model, threads),
+            form=form,
+            column=column,
+            words=words,
+            uses=uses,
+            seed=seed,
+            progress=display.counter("embedding words"),
+        )
+    save_and_print(measurement, out, as_json)

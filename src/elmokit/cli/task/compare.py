@@ -1,84 +1,94 @@
-"""`elmo task compare`: what ELMo brings to a task."""
+"""`elmo task compare`: compare a task's model without and with ELMo."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
 
 import click
 
-from elmokit.cli.task.options import TASKS, choices, given
+from elmokit.cli.task.options import TaskOptions, task_options
 
 
-@click.command("compare", short_help="Baseline and ELMo with the same seeds, in a table.")
-@click.argument("task", metavar="NAME", type=click.Choice(TASKS))
-@choices
-@click.option("--test", metavar="FILE", help="What both are scored on.  [the development set]")
-@click.option("--out", required=True, metavar="DIR", help="Where the runs are kept.")
+@click.command("compare", short_help="Compare the baseline and ELMo with the same seeds.")
+@task_options()
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="How many runs each."
+    "--test",
+    metavar="FILE",
+    show_default="the development data",
+    help="Test data that all models are scored on.",
+)
+@click.option("--out", required=True, metavar="DIR", help="Directory to store the runs in.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Number of random seeds, and so of runs of each system.",
 )
 @click.option(
     "--share",
     "shares",
     type=click.FloatRange(0, 1, min_open=True),
     multiple=True,
-    help="Part of the training set; give several to compare.  [1]",
+    show_default="1",
+    help="Fraction of the training set to use; repeat it to compare several.",
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Runs at a time.  [one for each core]")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    show_default="one per core",
+    help="Number of runs at a time.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print all numbers as JSON.")
 def command(
-    task: str,
-    train: str,
-    dev: str,
+    options: TaskOptions,
     test: str | None,
     out: str,
     seeds: int,
     shares: tuple[float, ...],
     jobs: int | None,
     as_json: bool,
-    sizes: tuple[str, ...],
-    **chosen: Any,
 ) -> None:
-    """Train a task's model without and with ELMo, with the same seeds, and compare them.
+    """Train a task's model without and with ELMo, with the same seeds, and compare their scores.
 
-    The table has mean and spread of the score, the gain, how much of the baseline's error it takes
-    away, and how many seeds ELMo wins; below it, how the layers are weighted. Runs are kept in DIR,
-    where the same command finds what was done before; comparison.json there has all numbers.
+    The table has the mean and the standard deviation of the score, the gain, the reduction of the
+    baseline's error, and the number of seeds with which ELMo wins; below it are the layer weights.
+    Runs are stored in DIR, where the same command finds those that are done; all numbers are in its
+    comparison.json.
 
     \b
     elmo task compare ner --train train.conll --dev dev.conll --test test.conll --out runs
     elmo task compare nli --train train.jsonl --dev dev.jsonl --out runs --share 1 --share 0.1
-    """
-    from pathlib import Path
 
+    In Python: `elmokit.tasks.compare`.
+    """
     from rich.console import Console
 
+    from elmokit.cli.task.progress import show_trials
     from elmokit.cli.task.tables import comparison_table, weights_lines
-    from elmokit.cli.task.watching import Watching
-    from elmokit.tasks.comparison import compare
-    from elmokit.tasks.settings import Settings
-    from elmokit.tasks.trials import Files
-    from elmokit.text.files import write_text
+    from elmokit.progress import ProgressDisplay
+    from elmokit.storage import write_text
+    from elmokit.tasks import compare
 
-    settings = Settings(task=task, **given(sizes, **chosen))
-    with Watching() as watching:
-        found = compare(
+    settings, files = options.settings(), options.files(test)
+    with ProgressDisplay() as display:
+        comparison = compare(
             settings,
-            Files(train, dev, test),
+            files,
             out,
             seeds=range(seeds),
             shares=shares or (1.0,),
             jobs=jobs,
-            hear=watching.hear,
+            callback=show_trials(display),
         )
-    numbers = found.to_dict()
-    place = Path(out).expanduser() / "comparison.json"
-    write_text(place, json.dumps(numbers, indent=1) + "\n")
+    numbers = comparison.to_dict()
+    path = Path(out).expanduser() / "comparison.json"
+    write_text(path, json.dumps(numbers, indent=1) + "\n")
     if as_json:
         click.echo(json.dumps(numbers))
         return
     console = Console(highlight=False)
-    console.print(comparison_table(found))
-    for line in weights_lines(found.weights()):
+    console.print(comparison_table(comparison))
+    for line in weights_lines(comparison.weights()):
         console.print(line)

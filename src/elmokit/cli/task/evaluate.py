@@ -1,4 +1,4 @@
-"""`elmo task eval`: how good a trained task model is on a file."""
+"""`elmo task eval`: score a trained task model on a file."""
 
 from __future__ import annotations
 
@@ -11,37 +11,46 @@ import click
 @click.command("eval", short_help="Score a task model on a file.")
 @click.argument("model", metavar="DIR")
 @click.argument("file")
-@click.option("--elmo", metavar="MODEL", help="The biLM, if it is not where it was.")
-@click.option("--out", metavar="FILE", help="Also write the answers, as outside scorers read them.")
-@click.option("--json", "as_json", is_flag=True, help="Print the scores as a line of JSON.")
+@click.option(
+    "--elmo",
+    metavar="MODEL",
+    show_default="the one of the training",
+    help="ELMo model that the task model was trained with, if it was moved.",
+)
+@click.option(
+    "--out", metavar="FILE", help="File for the predictions, as official scorers read them."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the scores as one line of JSON.")
 def command(model: str, file: str, elmo: str | None, out: str | None, as_json: bool) -> None:
-    """Score the model in DIR on FILE, as the task's official scorer would.
+    """Score the task model in DIR on FILE, as the task's official scorer does.
 
     \b
     elmo task eval my-ner test.conll
-    elmo task eval my-ner test.conll --out answers.conll --json
+    elmo task eval my-ner test.conll --out predictions.conll --json
+
+    In Python: `elmokit.tasks.load` and `Trained.evaluate`.
     """
-    import torch
     from rich.console import Console
 
     from elmokit import tasks
-    from elmokit.cli.bars import progress_bar
-    from elmokit.cli.task.predict import write_answers
+    from elmokit.cli.task.predict import write_predictions
     from elmokit.cli.task.tables import scores_table
+    from elmokit.extras import require
+    from elmokit.progress import ProgressDisplay
 
-    torch.set_num_threads(1)
-    trained = tasks.Trained.load(model, elmo)
-    settings = trained.settings
-    examples = trained.prepare(tasks.read(settings.task, file), training=False)
+    require("torch", "Task models")
+    trained = tasks.load(model, elmo)
+    task = trained.settings.definition
+    examples = trained.prepare(tasks.read(task.name, file))
     for reason, count in sorted(examples.skipped.items()):
-        click.echo(f"{count:,} left out: {reason}", err=True)
-    with progress_bar("answering") as tell:
-        answers = trained.predict(examples.items, tell)
-    scores = settings.sister.score(examples.items, answers)
+        click.echo(f"{count:,} skipped: {reason}", err=True)
+    with ProgressDisplay(lines=False) as display:
+        predictions = trained.predict_examples(examples.items, display.counter("predicting"))
+    scores = task.score(examples.items, predictions)
     if out:
-        write_answers(settings.sister, examples.items, answers, Path(out).expanduser())
+        write_predictions(task, examples.items, predictions, Path(out).expanduser())
     if as_json:
-        facts = {"model": model, "file": file, "examples": len(examples), "scores": scores}
-        click.echo(json.dumps(facts))
+        result = {"model": model, "file": file, "examples": len(examples), "scores": scores}
+        click.echo(json.dumps(result))
     else:
-        Console(highlight=False).print(scores_table(scores, settings.sister.SCORE))
+        Console(highlight=False).print(scores_table(scores, task.main_score))

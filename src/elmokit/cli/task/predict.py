@@ -1,4 +1,4 @@
-"""`elmo task predict`: what a trained task model says of a text."""
+"""`elmo task predict`: use a trained task model on texts or a file."""
 
 from __future__ import annotations
 
@@ -10,21 +10,33 @@ import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 if TYPE_CHECKING:
-    from elmokit.tasks.task import Sister
+    from elmokit.tasks.task import Task
 
 
 @click.command("predict", short_help="Use a task model on a text or a file.")
 @click.argument("model", metavar="DIR")
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
-@click.option("--file", "source", metavar="FILE", help="A data file; its own answers are ignored.")
-@click.option("--out", metavar="FILE", help="With --file: where the answers go.  [stdout]")
-@click.option("--elmo", metavar="MODEL", help="The biLM, if it is not where it was.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each answer.")
+@click.option(
+    "--file", "source", metavar="FILE", help="Dataset file to predict; its labels are ignored."
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    show_default="stdout",
+    help="File for the predictions of --file.",
+)
+@click.option(
+    "--elmo",
+    metavar="MODEL",
+    show_default="the one of the training",
+    help="ELMo model that the task model was trained with, if it was moved.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per prediction.")
 def command(
     model: str,
     texts: tuple[str, ...],
@@ -33,58 +45,62 @@ def command(
     elmo: str | None,
     as_json: bool,
 ) -> None:
-    """Answer TEXT with the model in DIR.
+    """Print what the task model in DIR predicts for TEXT.
 
     A task that takes two texts (nli: premise and hypothesis; qa: passage and question) gets them
     one after the other. Without TEXT and --file, lines are read from stdin, two texts separated by
-    a tab. With --file the answers are written in the task's own format, as outside scorers read it.
+    a tab. With --file the predictions are written in the task's own format, as official scorers
+    read it.
 
     \b
     elmo task predict my-ner "Ada Lovelace lived in London."
     elmo task predict my-nli "A man plays a guitar." "Someone makes music." --json
     elmo task predict my-srl "She [gave] him a book."
-    elmo task predict my-ner --file test.conll --out answers.conll
+    elmo task predict my-ner --file test.conll --out predictions.conll
+
+    In Python: `elmokit.tasks.load` and `Trained.predict`.
     """
     if texts and source:
         raise click.UsageError("give TEXT or --file, not both")
     if out and not source:
-        raise click.UsageError("--out is for the answers to a --file")
-    with _no_garbage():
-        import torch
+        raise click.UsageError("--out is for the predictions of a --file")
+    with _without_garbage_collection():
         from rich.console import Console
 
         from elmokit import tasks
-        from elmokit.cli.bars import progress_bar
+        from elmokit.extras import require
+        from elmokit.progress import ProgressDisplay
 
-        torch.set_num_threads(1)
-        trained = tasks.Trained.load(model, elmo)
-    sister = trained.settings.sister
+        require("torch", "Task models")
+        trained = tasks.load(model, elmo)
+    task = trained.settings.definition
     if source:
-        examples = tasks.read(trained.settings.task, source).items
-        with progress_bar("answering") as tell:
-            answers = trained.predict(examples, tell)
+        path = Path(out).expanduser() if out else None
+        examples = tasks.read(task.name, source).items
+        with ProgressDisplay(lines=False) as display:
+            predictions = trained.predict_examples(examples, display.counter("predicting"))
         if as_json:
             lines = (
-                json.dumps(sister.record(*pair), ensure_ascii=False)
-                for pair in zip(examples, answers, strict=True)
+                json.dumps(task.to_record(*pair), ensure_ascii=False)
+                for pair in zip(examples, predictions, strict=True)
             )
-            _write(lambda file: file.writelines(f"{line}\n" for line in lines), out)
+            _write(lambda file: file.writelines(f"{line}\n" for line in lines), path)
         else:
-            write_answers(sister, examples, answers, Path(out).expanduser() if out else None)
+            write_predictions(task, examples, predictions, path)
         return
     console = Console(highlight=False)
-    for question in _questions(texts, len(sister.ARGUMENTS), sister.ARGUMENTS):
-        example = trained.parse(question)
-        answer = trained.predict([example])[0]
+    for group in _group_texts(texts, task.arguments):
+        example = trained.parse(group)
+        prediction = trained.predict_examples([example])[0]
         if as_json:
-            click.echo(json.dumps(sister.record(example, answer), ensure_ascii=False))
+            click.echo(json.dumps(task.to_record(example, prediction), ensure_ascii=False))
         else:
-            console.print(sister.show(example, answer))
+            console.print(task.render(example, prediction))
 
 
 @contextlib.contextmanager
-def _no_garbage() -> Iterator[None]:
-    """Nothing of what is imported is garbage; looking for it would take a fifth of a second."""
+def _without_garbage_collection() -> Iterator[None]:
+    """Disable the garbage collector: during imports it takes a fifth of a second for nothing."""
     gc.disable()
     try:
         yield
@@ -93,8 +109,9 @@ def _no_garbage() -> Iterator[None]:
         gc.enable()
 
 
-def _questions(texts: Sequence[str], size: int, names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Texts in groups of as many as the task takes."""
+def _group_texts(texts: Sequence[str], names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the texts, or the lines of stdin, in groups of as many as the task takes."""
+    size = len(names)
     if not texts:
         for number, line in enumerate(sys.stdin, start=1):
             if not line.strip():
@@ -113,22 +130,21 @@ def _questions(texts: Sequence[str], size: int, names: Sequence[str]) -> Iterato
         yield texts[start : start + size]
 
 
-def write_answers(
-    sister: Sister, examples: Sequence[Any], answers: Sequence[Any], path: Path | None
+def write_predictions(
+    task: Task, examples: Sequence[Any], predictions: Sequence[Any], path: Path | None
 ) -> None:
-    """In the task's own format, to a file or to stdout."""
-    _write(lambda file: sister.write(file, examples, answers), path)
+    """Write predictions in the task's own format, to a file or to stdout."""
+    _write(lambda file: task.write(file, examples, predictions), path)
 
 
-def _write(fill: Callable[[Any], object], path: str | Path | None) -> None:
+def _write(fill: Callable[[TextIO], object], path: Path | None) -> None:
     if path is None:
         fill(sys.stdout)
         return
-    place = Path(path).expanduser()
-    stage = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with stage.open("w", encoding="utf-8", newline="\n") as file:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
             fill(file)
-        os.replace(stage, place)
+        os.replace(temporary, path)
     finally:
-        stage.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`elmo task train`: a task model from a training set."""
+"""`elmo task train`: train a task model."""
 
 from __future__ import annotations
 
@@ -10,173 +10,147 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elmokit.cli.task.options import TASKS, choices, given
+from elmokit.cli.task.options import TaskOptions, task_options
 
 if TYPE_CHECKING:
-    from elmokit.tasks.fitting import Progress
-    from elmokit.tasks.task import Examples
+    from elmokit.progress import ProgressDisplay
+    from elmokit.tasks.fitting import FitProgress
+    from elmokit.tasks.settings import Settings
     from elmokit.tasks.trained import Trained
 
 
 @click.command("train", short_help="Train a task model.")
-@click.argument("task", metavar="NAME", type=click.Choice(TASKS))
-@choices
-@click.option("--out", required=True, metavar="DIR", help="Where the model goes.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of all that is random.  [0]")
-@click.option(
-    "--share",
-    type=click.FloatRange(0, 1, min_open=True),
-    help="The part of the training set to use.  [1]",
+@task_options(
+    seed=click.option("--seed", type=click.IntRange(min=0), show_default="0", help="Random seed."),
+    share=click.option(
+        "--share",
+        type=click.FloatRange(0, 1, min_open=True),
+        show_default="1",
+        help="Fraction of the training set to use.",
+    ),
 )
-@click.option("--resume", is_flag=True, help="Go on with the run that stopped in DIR.")
+@click.option("--out", required=True, metavar="DIR", help="Directory to save the model in.")
+@click.option("--resume", is_flag=True, help="Continue the interrupted run in DIR.")
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Cores for the task model; ELMo's layers are computed on all.",
+    help="Threads for the task model; ELMo's layers are computed with all cores.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as a line of JSON.")
-def command(
-    task: str,
-    train: str,
-    dev: str,
-    out: str,
-    resume: bool,
-    threads: int,
-    as_json: bool,
-    sizes: tuple[str, ...],
-    **chosen: Any,
-) -> None:
-    """Train a model of task NAME and save it in DIR.
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one line of JSON.")
+def command(options: TaskOptions, out: str, resume: bool, threads: int, as_json: bool) -> None:
+    """Train a model of the task NAME and save it in DIR.
 
-    NAME is qa, nli, srl, coref, ner or sentiment. The model is the one of the task's paper, with
-    ELMo beside its word vectors (and beside its top, where the ELMo paper has it there too); --elmo
-    none is the same without. ELMo's layers are computed once and kept in the cache directory.
+    NAME is qa, nli, srl, coref, ner or sentiment. The model is that of the task's paper, with ELMo
+    beside its word vectors (and beside its encoder's output, where the ELMo paper uses it there as
+    well); --elmo none trains the same model without ELMo. ELMo's layers are computed once and
+    stored in the cache directory.
 
-    After every epoch the development set is scored; the best epoch is kept. Ctrl-C stops between
-    two steps, and the same command with --resume goes on, to the same model.
+    The development set is scored after every epoch, and the best epoch is saved. Ctrl-C stops the
+    run; the same command with --resume continues it, and ends in the same model.
 
     \b
     elmo task train ner --train train.conll --dev dev.conll --out my-ner
     elmo task train nli --train train.jsonl --dev dev.jsonl --out my-nli --elmo none
     elmo task train sentiment --train train.txt --dev dev.txt --out two --size classes=2
+
+    In Python: `elmokit.tasks.fit`.
     """
-    import torch
-
     from elmokit import tasks
-    from elmokit.tasks.fitting import fit
+    from elmokit.extras import require
+    from elmokit.progress import ProgressDisplay
 
-    torch.set_num_threads(threads)
-    asked = given(sizes, **chosen)
-    if resume:
-        settings = _begun(Path(out).expanduser(), task, asked)
-    else:
-        settings = tasks.Settings(task=task, **asked)
-    data = {name: tasks.read(task, path) for name, path in (("train", train), ("dev", dev))}
-    for name, examples in data.items():
-        _say_skipped(name, examples)
+    require("torch", "Task models")
+    settings = _resumed_settings(Path(out).expanduser(), options) if resume else options.settings()
+    train, dev = (tasks.read(options.task, path) for path in (options.train, options.dev))
+    for name, examples in (("train", train), ("dev", dev)):
+        for reason, count in sorted(examples.skipped.items()):
+            click.echo(f"{name}: {count:,} skipped: {reason}", err=True)
     try:
-        with Watching(settings.sister.SCORE, settings.chosen.schooling.epochs) as watching:
-            trained = fit(settings, data["train"], data["dev"], out, resume=resume, watch=watching)
+        with ProgressDisplay() as display:
+            callbacks = FitCallbacks(display, settings)
+            trained = tasks.fit(
+                settings,
+                train,
+                dev,
+                out,
+                resume=resume,
+                threads=threads,
+                on_layers=callbacks.on_layers,
+                on_step=callbacks.on_step,
+                on_epoch=callbacks.on_epoch,
+            )
     except KeyboardInterrupt:
-        click.echo("stopped; to go on: the same command with --resume", err=True)
+        click.echo("stopped; to continue, give the same command with --resume", err=True)
         sys.exit(130)
-    if trained.about["unseen_labels"]:
-        unseen = ", ".join(f"{name} ({n})" for name, n in trained.about["unseen_labels"].items())
-        click.echo(f"elmo: warning: {dev} has labels that training never shows: {unseen}", err=True)
-    facts = {"model": out, "scores": trained.scores, **trained.about}
-    click.echo(json.dumps(facts)) if as_json else _show(trained, out)
+    if unseen := trained.metadata["unseen_labels"]:
+        labels = ", ".join(f"{label} ({count})" for label, count in unseen.items())
+        click.echo(
+            f"elmo: warning: {options.dev} has labels that are not in the training set: {labels}",
+            err=True,
+        )
+    if as_json:
+        click.echo(json.dumps({"model": out, "scores": trained.scores, **trained.metadata}))
+    else:
+        _print_result(trained, out)
 
 
-def _begun(place: Path, task: str, asked: dict[str, Any]) -> Any:
-    """The settings that a run began with; others are refused later, by name."""
-    from elmokit.errors import TrainingError
-    from elmokit.tasks.fitting import PLAN, TRAINING
+class FitCallbacks:
+    """Show the progress of `fit`: a bar for the current epoch, and one line per epoch."""
+
+    def __init__(self, display: ProgressDisplay, settings: Settings) -> None:
+        """Prepare the callbacks for a run with these settings."""
+        self._display = display
+        self._score = settings.definition.main_score
+        self._epochs = settings.effective_preset.training.epochs
+
+    def on_layers(self, done: int, total: int | None) -> None:
+        """Show how many words have their layers."""
+        self._display.update("ELMo layers", done, total)
+
+    def on_step(self, progress: FitProgress, batches: int) -> None:
+        """Show the number of the epoch and its mean loss so far."""
+        loss = progress.loss / progress.batch
+        text = f"epoch {progress.epoch + 1} of {self._epochs}, loss {loss:.3f}"
+        self._display.update(text, progress.batch, batches)
+
+    def on_epoch(self, record: Mapping[str, Any]) -> None:
+        """Print loss and score of an epoch."""
+        best = "  best so far" if record["best"] else ""
+        self._display.message(
+            f"epoch {record['epoch']:2}  loss {record['loss']:8.4f}  "
+            f"{self._score} {record['scores'][self._score]:6.2f}{best}"
+        )
+
+
+def _resumed_settings(directory: Path, options: TaskOptions) -> Settings:
+    """Return the settings of the run to resume; `fit` rejects options that differ from them."""
+    from elmokit.tasks.fitting import PLAN, TRAINING, read_plan
     from elmokit.tasks.settings import Settings
 
-    path = place / TRAINING / PLAN
-    try:
-        began = json.loads(path.read_text(encoding="utf-8"))["settings"]
-    except (OSError, ValueError, KeyError):
-        raise TrainingError(
-            f"there is no run in {place} to go on with; leave --resume out"
-        ) from None
-    return Settings.from_dict({**began, "task": task, **asked}, str(path))
+    settings = {**read_plan(directory)["settings"], "task": options.task}
+    if "placement" in options.changes:
+        settings.pop("place", None)
+    return Settings.from_dict(settings | options.changes, str(directory / TRAINING / PLAN))
 
 
-def _say_skipped(name: str, examples: Examples[Any]) -> None:
-    for reason, count in sorted(examples.skipped.items()):
-        click.echo(f"{name}: {count:,} left out: {reason}", err=True)
-
-
-def _show(trained: Trained, out: str) -> None:
+def _print_result(trained: Trained, out: str) -> None:
     from rich.console import Console
 
     from elmokit.cli.task.tables import scores_table, weights_lines
 
     console = Console(highlight=False)
-    about, sister = trained.about, trained.settings.sister
-    console.print(scores_table(trained.scores, sister.SCORE))
+    metadata, task = trained.metadata, trained.settings.definition
+    console.print(scores_table(trained.scores, task.main_score))
     console.print(
-        f"epoch {about['best_epoch']} of {about['epochs']}, {about['train']['examples']:,} "
-        f"examples, {about['seconds']:.0f} s",
+        f"epoch {metadata['best_epoch']} of {metadata['epochs']}, "
+        f"{metadata['train']['examples']:,} examples, {metadata['seconds']:.0f} s",
         style="dim",
     )
-    for line in weights_lines(trained.model.words.weights()):
+    for line in weights_lines(trained.model.words.layer_weights()):
         console.print(line)
-    asks = " ".join(f'"{name}"' for name in sister.ARGUMENTS)
+    arguments = " ".join(f'"{name}"' for name in task.arguments)
     console.print(f"model   {out}", soft_wrap=True)
     console.print(f"next    elmo task eval {out} FILE", soft_wrap=True)
-    console.print(f"        elmo task predict {out} {asks}", soft_wrap=True)
-
-
-class Watching:
-    """A progress bar on a terminal, and a line for each epoch; lines alone elsewhere."""
-
-    def __init__(self, score: str, epochs: int) -> None:
-        """`score` is the one that counts."""
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._score, self._epochs = score, epochs
-        self._console = Console(stderr=True, highlight=False)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:3.0f} %"),
-            TimeRemainingColumn(),
-            console=self._console,
-            disable=not self._console.is_terminal,
-            transient=True,
-        )
-        self._task = self._bar.add_task("reading")
-
-    def __enter__(self) -> Watching:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def layers(self, done: int, of: int) -> None:
-        """So many words have their layers."""
-        self._bar.update(self._task, description="layers of ELMo", completed=done, total=of)
-
-    def step(self, progress: Progress, batches: int) -> None:
-        """A batch was learned from."""
-        self._bar.update(
-            self._task,
-            description=f"epoch {progress.epoch + 1} of {self._epochs}, "
-            f"loss {progress.loss / progress.batch:.3f}",
-            completed=progress.batch,
-            total=batches,
-        )
-
-    def epoch(self, noted: Mapping[str, Any]) -> None:
-        """An epoch has ended."""
-        mark = "  best so far" if noted["best"] else ""
-        self._console.print(
-            f"epoch {noted['epoch']:2}  loss {noted['loss']:8.4f}  "
-            f"{self._score} {noted['scores'][self._score]:6.2f}{mark}"
-        )
+    console.print(f"        elmo task predict {out} {arguments}", soft_wrap=True)

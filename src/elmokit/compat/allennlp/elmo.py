@@ -1,4 +1,4 @@
-"""AllenNLP's `Elmo`, `ScalarMix` and `ElmoTokenEmbedder`: the modules that task models use."""
+"""AllenNLP's `Elmo`, `ScalarMix` and `ElmoTokenEmbedder`, the modules that task models use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from elmokit.compat.allennlp.bilm import _ElmoBiLm
-from elmokit.compat.allennlp.files import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, Place
+from elmokit.compat.allennlp.files import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, PathOrURL
 from elmokit.errors import ConfigError, InputError
 from elmokit.text.characters import encode_sentences
 
@@ -18,19 +18,21 @@ logger = logging.getLogger(__name__)
 
 
 def batch_to_ids(batch: Sequence[Sequence[str]], max_characters: int = 50) -> Tensor:
-    """Tokenized sentences to character ids (B, T, 50), 0 where there is no word.
+    """Return the character ids (B, T, 50) of tokenized sentences; 0 is padding.
 
-    `max_characters` is ours, for models whose words have another length.
+    Args:
+        batch: Sentences, each a list of words.
+        max_characters: Characters per word; not an argument of AllenNLP, whose models all have 50.
     """
     return torch.from_numpy(encode_sentences(batch, max_characters))
 
 
 class ScalarMix(torch.nn.Module):
-    """AllenNLP's mix: gamma · Σ softmax(s)_j · tensor_j.
+    """AllenNLP's weighted sum of tensors, gamma · Σ softmax(s)_j · tensor_j.
 
-    With `do_layer_norm` every tensor is first brought to mean 0 and variance 1 over *all* words of
-    the batch together, so that a word's vector depends on its batch mates. `elmokit.nn.Mix` has a
-    LayerNorm that does not.
+    With `do_layer_norm` every tensor is first normalized to mean 0 and variance 1 over *all* words
+    of the batch, so that a word's vector depends on its batch. The layer normalization of
+    `elmokit.nn` does not have this problem.
     """
 
     def __init__(
@@ -40,54 +42,54 @@ class ScalarMix(torch.nn.Module):
         initial_scalar_parameters: Sequence[float] | None = None,
         trainable: bool = True,
     ) -> None:
-        """See AllenNLP."""
+        """Create the parameters; the arguments are those of AllenNLP."""
         super().__init__()
-        start = initial_scalar_parameters
-        if start is None:
-            start = [0.0] * mixture_size
-        if len(start) != mixture_size:
+        scalars = initial_scalar_parameters
+        if scalars is None:
+            scalars = [0.0] * mixture_size
+        if len(scalars) != mixture_size:
             raise ConfigError(
-                f"scalar_mix_parameters has {len(start)} numbers; "
-                f"this biLM has {mixture_size} layers"
+                f"scalar_mix_parameters has {len(scalars)} numbers; "
+                f"expected {mixture_size}, one per layer"
             )
         self.mixture_size = mixture_size
         self.do_layer_norm = do_layer_norm
         self.scalar_parameters = torch.nn.ParameterList(
-            torch.nn.Parameter(torch.tensor([float(s)]), requires_grad=trainable) for s in start
+            torch.nn.Parameter(torch.tensor([float(s)]), requires_grad=trainable) for s in scalars
         )
         self.gamma = torch.nn.Parameter(torch.tensor([1.0]), requires_grad=trainable)
 
     def forward(self, tensors: Sequence[Tensor], mask: Tensor | None = None) -> Tensor:
-        """Mix tensors (B, T, D); the mask (B, T) is needed with `do_layer_norm`."""
+        """Return the sum of tensors (B, T, D); the mask (B, T) is needed for `do_layer_norm`."""
         if len(tensors) != self.mixture_size:
             raise InputError(
-                f"{len(tensors)} tensors came in; this mix was made for {self.mixture_size}"
+                f"tensors has {len(tensors)} items; expected {self.mixture_size}, the mixture_size"
             )
         shares = torch.cat(list(self.scalar_parameters)).softmax(dim=0)
         if self.do_layer_norm:
             if mask is None:
-                raise InputError("do_layer_norm needs the mask")
-            tensors = [_normalized(tensor, mask) for tensor in tensors]
+                raise InputError("mask is None; do_layer_norm needs the mask")
+            tensors = [_normalize(tensor, mask) for tensor in tensors]
         mixed: Tensor = self.gamma * sum(s * t for s, t in zip(shares, tensors, strict=True))
         return mixed
 
 
-def _normalized(tensor: Tensor, mask: Tensor) -> Tensor:
-    there = mask.unsqueeze(-1)
+def _normalize(tensor: Tensor, mask: Tensor) -> Tensor:
+    present = mask.unsqueeze(-1)
     count = mask.sum() * tensor.shape[-1]
-    mean = (tensor * there).sum() / count
-    variance = (((tensor * there - mean) * there) ** 2).sum() / count
+    mean = (tensor * present).sum() / count
+    variance = (((tensor * present - mean) * present) ** 2).sum() / count
     tiny = 1e-4 if variance.dtype == torch.half else 1e-13
     return (tensor - mean) / (variance + tiny).sqrt()
 
 
 class Elmo(torch.nn.Module):
-    """AllenNLP's `Elmo`: character ids in, `num_output_representations` mixes of the layers out."""
+    """AllenNLP's `Elmo`: `num_output_representations` weighted sums of the layers of a biLM."""
 
     def __init__(
         self,
-        options_file: Place | None,
-        weight_file: Place | None,
+        options_file: PathOrURL | None,
+        weight_file: PathOrURL | None,
         num_output_representations: int,
         requires_grad: bool = False,
         do_layer_norm: bool = False,
@@ -97,17 +99,17 @@ class Elmo(torch.nn.Module):
         scalar_mix_parameters: list[float] | None = None,
         module: torch.nn.Module | None = None,
     ) -> None:
-        """AllenNLP's arguments.
+        """Load a biLM; the arguments are those of AllenNLP.
 
-        With `weight_file=None`, `options_file` may name any model that `elmokit.Elmo.load` takes.
+        If `weight_file` is None, `options_file` may be any model that `elmokit.Elmo.load` takes.
         """
         super().__init__()
         if module is not None:
             if options_file is not None or weight_file is not None:
-                raise ConfigError("give options_file and weight_file, or module, not both")
+                raise ConfigError("give either options_file and weight_file or module, not both")
             self._elmo_lstm: Any = module
         elif options_file is None:
-            raise ConfigError("options_file is None; expected the path of an options.json")
+            raise ConfigError("options_file is None; expected the path of an options.json file")
         else:
             self._elmo_lstm = _ElmoBiLm(options_file, weight_file, requires_grad, vocab_to_cache)
         self._has_cached_vocab = vocab_to_cache is not None
@@ -125,22 +127,22 @@ class Elmo(torch.nn.Module):
             self._scalar_mixes.append(mix)
 
     def get_output_dim(self) -> int:
-        """D."""
+        """Return the size D of a vector."""
         return int(self._elmo_lstm.get_output_dim())
 
     def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
         """Embed a batch.
 
         Args:
-            inputs: character ids (…, T, C) of `batch_to_ids`.
-            word_inputs: with `vocab_to_cache`, word ids (…, T) into it.
+            inputs: Character ids (…, T, C) of `batch_to_ids`.
+            word_inputs: With `vocab_to_cache`, indices (…, T) into it.
 
         Returns:
-            `elmo_representations`: a list of (…, T, D), one for each mix; `mask`: (…, T), true
-            where there is a word. T + 2 with `keep_sentence_boundaries`.
+            `elmo_representations`, a list of (…, T, D), one per weighted sum; and `mask`, (…, T),
+            true where there is a word. T + 2 instead of T with `keep_sentence_boundaries`.
         """
         if word_inputs is not None and not self._has_cached_vocab:
-            logger.warning("word inputs were passed to ELMo, but it has no cached vocabulary")
+            logger.warning("word_inputs is ignored, since ELMo has no cached vocabulary")
             word_inputs = None
         before = inputs.shape[:-2] if word_inputs is None else word_inputs.shape[:-1]
         output = self._elmo_lstm(
@@ -152,7 +154,7 @@ class Elmo(torch.nn.Module):
         for k in range(len(self._scalar_mixes)):
             mixed = getattr(self, f"scalar_mix_{k}")(output["activations"], mask)
             if not self._keep_sentence_boundaries:
-                mixed = without_marks(mixed, mask)
+                mixed = drop_boundaries(mixed, mask)
             dropped = self._dropout(mixed)
             representations.append(dropped.reshape(*before, *dropped.shape[1:]))
         if not self._keep_sentence_boundaries:
@@ -163,18 +165,18 @@ class Elmo(torch.nn.Module):
         }
 
 
-def without_marks(tensor: Tensor, mask: Tensor) -> Tensor:
-    """(B, T+2, D) to (B, T, D): words move one to the left, zero where there is none."""
+def drop_boundaries(tensor: Tensor, mask: Tensor) -> Tensor:
+    """Remove the sentence marks: (B, T+2, D) to (B, T, D), with zeros as padding."""
     return tensor[:, 1:-1].masked_fill(~mask[:, 2:, None], 0.0)
 
 
 class ElmoTokenEmbedder(torch.nn.Module):
-    """AllenNLP's `ElmoTokenEmbedder`: one mix, perhaps projected."""
+    """AllenNLP's `ElmoTokenEmbedder`: one weighted sum of the layers, optionally projected."""
 
     def __init__(
         self,
-        options_file: Place = DEFAULT_OPTIONS_FILE,
-        weight_file: Place | None = DEFAULT_WEIGHT_FILE,
+        options_file: PathOrURL = DEFAULT_OPTIONS_FILE,
+        weight_file: PathOrURL | None = DEFAULT_WEIGHT_FILE,
         do_layer_norm: bool = False,
         dropout: float = 0.5,
         requires_grad: bool = False,
@@ -182,7 +184,7 @@ class ElmoTokenEmbedder(torch.nn.Module):
         vocab_to_cache: list[str] | None = None,
         scalar_mix_parameters: list[float] | None = None,
     ) -> None:
-        """AllenNLP's arguments; see `Elmo`."""
+        """Load a biLM; the arguments are those of AllenNLP, see `Elmo`."""
         super().__init__()
         self._elmo = Elmo(
             options_file,
@@ -200,10 +202,10 @@ class ElmoTokenEmbedder(torch.nn.Module):
             self._projection = torch.nn.Linear(self._elmo.get_output_dim(), projection_dim)
 
     def get_output_dim(self) -> int:
-        """The size of a vector."""
+        """Return the size of a vector."""
         return self.output_dim
 
     def forward(self, elmo_tokens: Tensor, word_inputs: Tensor | None = None) -> Tensor:
-        """Character ids (…, T, C) to vectors (…, T, output_dim)."""
+        """Return the vectors (…, T, output_dim) for character ids (…, T, C)."""
         vectors: Tensor = self._elmo(elmo_tokens, word_inputs)["elmo_representations"][0]
         return vectors if self._projection is None else self._projection(vectors)

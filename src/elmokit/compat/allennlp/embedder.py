@@ -1,4 +1,4 @@
-"""The `ElmoEmbedder` of AllenNLP up to 0.9: words to all layers, and files to HDF5."""
+"""AllenNLP's `ElmoEmbedder` (up to version 0.9), which also embeds files to HDF5."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from torch import Tensor
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.compat.allennlp.bilm import _ElmoBiLm
-from elmokit.compat.allennlp.elmo import batch_to_ids, without_marks
-from elmokit.compat.allennlp.files import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, Place
+from elmokit.compat.allennlp.elmo import batch_to_ids, drop_boundaries
+from elmokit.compat.allennlp.files import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, PathOrURL
 from elmokit.errors import InputError
 
 logger = logging.getLogger(__name__)
@@ -27,36 +27,37 @@ DEFAULT_BATCH_SIZE = 64
 
 
 class ElmoEmbedder:
-    """The `ElmoEmbedder` of AllenNLP up to 0.9: words in, all layers out, as NumPy arrays."""
+    """AllenNLP's `ElmoEmbedder` (up to version 0.9): all layers of sentences, as NumPy arrays."""
 
     def __init__(
         self,
-        options_file: Place = DEFAULT_OPTIONS_FILE,
-        weight_file: Place | None = DEFAULT_WEIGHT_FILE,
+        options_file: PathOrURL = DEFAULT_OPTIONS_FILE,
+        weight_file: PathOrURL | None = DEFAULT_WEIGHT_FILE,
         cuda_device: int = -1,
     ) -> None:
-        """AllenNLP's arguments. The biLM runs on the CPU, whatever `cuda_device` says."""
+        """Load a biLM; the arguments are those of AllenNLP. It always runs on the CPU."""
         if cuda_device >= 0:
-            logger.warning("cuda_device=%d: elmokit's engine runs on the CPU", cuda_device)
+            logger.warning("cuda_device=%d is ignored: the engine runs on the CPU", cuda_device)
         self.cuda_device = cuda_device
         self.elmo_bilm = _ElmoBiLm(options_file, weight_file)
 
     def batch_to_embeddings(self, batch: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
-        """All layers (B, L+1, T, D) and the mask (B, T)."""
+        """Return all layers (B, L+1, T, D) and the mask (B, T)."""
         config = self.elmo_bilm._config
         output = self.elmo_bilm(batch_to_ids(batch, config.char_cnn.max_characters))
         mask = output["mask"]
-        layers = [without_marks(layer, mask) for layer in output["activations"]]
+        layers = [drop_boundaries(layer, mask) for layer in output["activations"]]
         return torch.stack(layers, dim=1), mask[:, 2:]
 
     def embed_sentence(self, sentence: Sequence[str]) -> FloatArray:
-        """All layers (L+1, T, D) of one sentence, which continues from the call before."""
+        """Return all layers (L+1, T, D) of one sentence, which continues from the last call."""
         return self.embed_batch([sentence])[0]
 
     def embed_batch(self, batch: Sequence[Sequence[str]]) -> list[FloatArray]:
-        """All layers (L+1, T, D) of every sentence; row i continues from row i of the call before.
+        """Return all layers (L+1, T, D) of every sentence.
 
-        As in AllenNLP, a single empty sentence is not read at all.
+        Sentence i continues from sentence i of the last call. As in AllenNLP, a single empty
+        sentence is not read at all.
         """
         if len(batch) == 1 and not batch[0]:
             config = self.elmo_bilm._config
@@ -70,7 +71,7 @@ class ElmoEmbedder:
     def embed_sentences(
         self, sentences: Iterable[Sequence[str]], batch_size: int = DEFAULT_BATCH_SIZE
     ) -> Iterator[FloatArray]:
-        """`embed_batch` over any number of sentences, one after another."""
+        """Yield all layers of any number of sentences, computed in batches."""
         remaining = iter(sentences)
         while batch := list(islice(remaining, batch_size)):
             yield from self.embed_batch(batch)
@@ -78,50 +79,53 @@ class ElmoEmbedder:
     def embed_file(
         self,
         input_file: IO[str],
-        output_file_path: Place,
+        output_file_path: PathOrURL,
         output_format: str = "all",
         batch_size: int = DEFAULT_BATCH_SIZE,
         forget_sentences: bool = False,
         use_sentence_keys: bool = False,
     ) -> None:
-        """A file of tokenized sentences, one a line, to an HDF5 file of a dataset each.
+        """Embed a file of tokenized sentences, one per line, into an HDF5 file.
 
-        The datasets are named by line number, or by the sentence with `use_sentence_keys`;
-        `sentence_to_index` leads from a sentence to its number unless `forget_sentences`. The file
-        appears when it is whole; `input_file` is closed.
+        There is one dataset per sentence, named by its line number, or by the sentence itself with
+        `use_sentence_keys`; `sentence_to_index` maps sentences to line numbers unless
+        `forget_sentences`. The file appears when it is complete; `input_file` is closed.
         """
         if output_format not in ("all", "top", "average"):
             raise InputError(
-                f"output_format is {output_format!r}; expected 'all', 'top', 'average'"
+                f"output_format is {output_format!r}; expected 'all', 'top' or 'average'"
             )
         with input_file:
             lines = [line.strip() for line in input_file]
         blank = [i for i, line in enumerate(lines) if not line]
         if blank:
             raise InputError(
-                f"the input has empty lines, the first is line {blank[0]}: remove them"
+                f"line {blank[0]} of the input, counted from 0, is empty; remove empty lines"
             )
         keys = lines if use_sentence_keys else [str(i) for i in range(len(lines))]
         if len(set(keys)) < len(keys):
             twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-            raise InputError(f"{twice!r:.80} is there twice: do not use use_sentence_keys")
+            raise InputError(
+                f"the sentence {twice!r:.80} occurs twice, so sentences cannot be keys; "
+                "set use_sentence_keys=False"
+            )
         index = (
             None if forget_sentences or use_sentence_keys else dict(zip(lines, keys, strict=True))
         )
         vectors = self.embed_sentences((line.split() for line in lines), batch_size)
-        chosen = (_chosen(layers, output_format) for layers in vectors)
-        _write(Path(output_file_path), zip(keys, chosen, strict=True), index)
+        selected = (_select(layers, output_format) for layers in vectors)
+        _write(Path(output_file_path), zip(keys, selected, strict=True), index)
 
 
-def _chosen(layers: FloatArray, output_format: str) -> FloatArray:
+def _select(layers: FloatArray, output_format: str) -> FloatArray:
     if output_format == "all":
         return layers
-    chosen: FloatArray = layers[-1] if output_format == "top" else np.average(layers, axis=0)
-    return chosen
+    selected: FloatArray = layers[-1] if output_format == "top" else np.average(layers, axis=0)
+    return selected
 
 
 def _write(path: Path, datasets: Iterable[tuple[str, FloatArray]], index: object) -> None:
-    """The HDF5 layout of `allennlp elmo`; the file appears under its name when it is complete."""
+    """Write the HDF5 layout of `allennlp elmo`; the file appears when it is complete."""
     import h5py
 
     with tempfile.TemporaryDirectory(prefix=".writing-", dir=path.parent) as folder:
@@ -132,8 +136,8 @@ def _write(path: Path, datasets: Iterable[tuple[str, FloatArray]], index: object
                     file.create_dataset(key, data=array, dtype="float32")
                 except (ValueError, OSError) as error:
                     raise InputError(
-                        f"HDF5 takes no dataset named {key!r:.80} ({error}); "
-                        "do not use use_sentence_keys"
+                        f"{key!r:.80} cannot be the name of an HDF5 dataset ({error}); "
+                        "set use_sentence_keys=False"
                     ) from None
             if index is not None:
                 named = file.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())

@@ -1,6 +1,6 @@
-"""AllenNLP's two arguments, options file and weight file, to a model: paths or addresses, anywhere.
+"""AllenNLP's two arguments, options file and weight file, read as a model.
 
-What is in the files is the business of `formats`, downloading that of `fetch`.
+Both may be paths or URLs. `formats` reads the files, `fetch` downloads them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import BinaryIO
 from elmokit.bilm.model import BiLM
 from elmokit.elmo import Elmo
 from elmokit.errors import ModelNotFound
-from elmokit.fetch import PUBLISHED, resolve
+from elmokit.fetch import PUBLISHED, resolve_model
 from elmokit.fetch.published import RemoteFile
-from elmokit.fetch.store import Plan, keep
+from elmokit.fetch.store import DownloadPlan, ensure_downloaded
 from elmokit.formats import allennlp
-from elmokit.formats.detect import Found
-from elmokit.formats.source import Source
+from elmokit.formats.detect import DetectedModel
+from elmokit.formats.source import ModelSource
 
-Place = str | os.PathLike[str]
-"""The path of a file, or its address."""
+PathOrURL = str | os.PathLike[str]
+"""Path or URL of a file."""
 
 _ORIGINAL = (
     "https://allennlp.s3.amazonaws.com/models/elmo/2x4096_512_2048cnn_2xhighway/"
@@ -34,34 +34,35 @@ DEFAULT_WEIGHT_FILE = _ORIGINAL + "weights.hdf5"
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
 
 
-def read(options_file: Place, weight_file: Place | None) -> BiLM:
-    """Read a pair; without a weight file, any model that `Elmo.load` takes."""
+def read_model(options_file: PathOrURL, weight_file: PathOrURL | None) -> BiLM:
+    """Read a model from its two files, or from all that `Elmo.load` takes if there is only one."""
     if weight_file is None:
         return Elmo.load(os.fspath(options_file)).bilm
     options, weights = os.fspath(options_file), os.fspath(weight_file)
-    for model in PUBLISHED:  # their checksums are known, and they are kept under their names
+    for model in PUBLISHED:  # whose checksums are known, and which are cached by name
         known = [address for file in model.files for address in file.addresses]
         if options in known and weights in known:
-            return Elmo.load(resolve(model.name)).bilm
+            return Elmo.load(resolve_model(model.name)).bilm
     pair = _Pair(_local(options, OPTIONS), _local(weights, WEIGHTS))
-    return allennlp.read(Found("allennlp", pair, OPTIONS, WEIGHTS))
+    return allennlp.read(DetectedModel("allennlp", pair, OPTIONS, WEIGHTS))
 
 
-def _local(place: str, name: str) -> Path:
-    """A file on this disk."""
-    if not re.match(r"https?://", place, re.IGNORECASE):
-        path = Path(place).expanduser()
+def _local(file_or_url: str, name: str) -> Path:
+    """Return the path of a file, which is downloaded if it is a URL."""
+    if not re.match(r"https?://", file_or_url, re.IGNORECASE):
+        path = Path(file_or_url).expanduser()
         if not path.is_file():
-            raise ModelNotFound(f"no file {place}; expected the path of an {name}, or its address")
+            raise ModelNotFound(f"no file {file_or_url}; expected the path or URL of an {name}")
         return path
-    file = RemoteFile(name, (place,))
-    key = f"{name.partition('.')[0]}-{hashlib.sha256(place.encode()).hexdigest()[:16]}"
-    plan = Plan(key, place.partition("?")[0], lambda folder: iter((file,)), (file,), name)
-    return keep(plan, local_files_only=False, progress="auto")
+    file = RemoteFile(name, (file_or_url,))
+    key = f"{name.partition('.')[0]}-{hashlib.sha256(file_or_url.encode()).hexdigest()[:16]}"
+    title = file_or_url.partition("?")[0]
+    plan = DownloadPlan(key, title, lambda directory: iter((file,)), (file,), name)
+    return ensure_downloaded(plan, local_files_only=False, progress="auto")
 
 
-class _Pair(Source):
-    """Two files, wherever each of them lies, as one place."""
+class _Pair(ModelSource):
+    """Two files in any directories, as one source."""
 
     def __init__(self, options: Path, weights: Path) -> None:
         super().__init__(weights.resolve().parent)
@@ -69,18 +70,18 @@ class _Pair(Source):
         self.names = [OPTIONS, WEIGHTS]
 
     def describe(self, name: str) -> str:
-        """A file's name for messages."""
+        """Return the path of a file, for messages."""
         return str(self._files[name])
 
     def size(self, name: str) -> int:
-        """The bytes of a file."""
+        """Return the size of a file in bytes."""
         return self._files[name].stat().st_size
 
     def read(self, name: str) -> bytes:
-        """All bytes of a file."""
+        """Return the contents of a file."""
         self._check_size(name)
         return self._files[name].read_bytes()
 
     def open(self, name: str) -> BinaryIO:
-        """A file that can be sought in."""
+        """Open a file for reading."""
         return self._files[name].open("rb")

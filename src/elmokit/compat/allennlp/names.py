@@ -1,10 +1,10 @@
-"""The weights of a biLM as AllenNLP's module has them: its names, its layouts, both ways.
+"""The conversion of weights between elmokit's layout and AllenNLP's.
 
-The names are those of AllenNLP's state dict below the biLM (`_elmo_lstm.` in an `Elmo`). Where ours
-multiplies x · W, PyTorch multiplies W · x; the gates are in the order i, f, j, o, with the 1.0 of
-the forget gate in the bias; highways are one matrix of transform and minus carry; the table of
-characters begins with a row for the mask. `from_theirs` is differentiable, so that gradients reach
-parameters that are held in this form.
+The names are those of AllenNLP's state dict below the biLM (`_elmo_lstm.` in an `Elmo`). Where
+elmokit multiplies x · W, PyTorch multiplies W · x. The gates are in the order i, f, j, o, and the
+1.0 of the forget gate is part of the bias. A highway layer is one matrix: transform, minus carry.
+The character embedding begins with a row for the mask. `from_allennlp` is differentiable, so that
+gradients reach parameters in AllenNLP's layout.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from elmokit.engine.reference import FORGET_BIAS
 CHARACTERS = "_token_embedder._char_embedding_weights"
 
 
-def to_theirs(config: BiLMConfig, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Canonical weights to AllenNLP's, by AllenNLP's names."""
+def to_allennlp(config: BiLMConfig, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Convert canonical weights to AllenNLP's layout and names."""
     cnn, lstm = config.char_cnn, config.lstm
     table_CE = ours["characters.embedding"]
     theirs = {CHARACTERS: torch.cat([table_CE.new_zeros(1, table_CE.shape[1]), table_CE])}
@@ -53,8 +53,8 @@ def to_theirs(config: BiLMConfig, ours: Mapping[str, Tensor]) -> dict[str, Tenso
     return {name: tensor.contiguous() for name, tensor in theirs.items()}
 
 
-def from_theirs(config: BiLMConfig, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """AllenNLP's weights to canonical ones. The row of the mask is left out: no word has it."""
+def from_allennlp(config: BiLMConfig, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Convert AllenNLP's weights to canonical ones; the row of the mask is dropped."""
     cnn, lstm = config.char_cnn, config.lstm
     ours = {"characters.embedding": theirs[CHARACTERS][1:]}
     for i in range(len(cnn.filters)):
@@ -97,12 +97,12 @@ def _cell(direction: str, layer: int) -> tuple[str, str]:
 
 
 def _swap(gates: Tensor) -> Tensor:
-    """i, j, f, o to i, f, j, o along the last axis, or back: the middle two change places."""
+    """Swap the middle two gates along the last axis: i, j, f, o to i, f, j, o, or back."""
     i, second, third, o = gates.chunk(4, dim=-1)
     return torch.cat([i, third, second, o], dim=-1)
 
 
 def _forget(bias_G: Tensor, more: float) -> Tensor:
-    """Something more on the forget gate, in our order i, j, f, o."""
+    """Add a constant to the bias of the forget gate, with the gates in the order i, j, f, o."""
     i, j, f, o = bias_G.chunk(4)
     return torch.cat([i, j, f + more, o])

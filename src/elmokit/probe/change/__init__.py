@@ -1,1 +1,5 @@
-"""How the uses of words have changed between two texts."""
+"""Semantic change: how the uses of words differ between two texts, such as two periods.
+
+`targets.py` chooses words and samples their uses, `distances.py` compares two groups of vectors,
+and `measure.py` has `semantic_change`, which does what `elmo change` does.
+"""

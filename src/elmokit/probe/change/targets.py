@@ -1,6 +1,6 @@
-"""Words to look for in texts, and a fair sample of their uses.
+"""Target words of an analysis, and random samples of their uses in a text.
 
-A target is a name with its forms, which are compared whatever their case. Knows nothing about
+A target is a name with its word forms, which are compared ignoring case. Knows nothing about
 vectors.
 """
 
@@ -9,64 +9,64 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from elmokit.errors import FormatError, InputError
+from elmokit.text.files import read_lines
 
-GRAMMAR = 150
-"""So many of the most frequent words are left out where a text's words are chosen for their
-meaning: they are articles, prepositions, pronouns, …"""
-SHORTEST = 3
+FUNCTION_WORDS = 150
+"""Most frequent words that `frequent_targets` leaves out: articles, prepositions, pronouns, …"""
+MIN_LETTERS = 3
+"""Letters that a word chosen by `frequent_targets` has at least."""
 
 
 @dataclass(frozen=True)
-class Target:
-    """A word, in all of its forms."""
+class TargetWord:
+    """A word to look for, in all of its forms."""
 
     name: str
+    """Name of the word in tables and figures."""
     forms: tuple[str, ...]
+    """Spellings that count as this word, in lower case."""
     gold: float | None = None
-    """What people say, if they were asked."""
+    """How much the word has changed according to people, if that is known."""
 
 
 @dataclass
-class Sample:
-    """Uses of a target in a text."""
+class UseSample:
+    """A sample of the uses of a target word in a text."""
 
     count: int = 0
-    """How many there are."""
+    """Uses in the whole text."""
     uses: list[tuple[Sequence[str], int]] = field(default_factory=list)
-    """Some of them, in the order of the text: the sentence, and which of its words."""
+    """Sampled uses in text order: the words of the sentence, and the position of the target."""
     repeated: int = 0
-    """Uses that were drawn and dropped, since their sentence had been drawn before."""
+    """Uses that were drawn and dropped, because their sentence had been drawn before."""
 
 
-def parse_target(text: str) -> Target:
-    """`play`, or with other forms that count as the same word: `play=plays,played`."""
+def parse_target(text: str) -> TargetWord:
+    """Return the target that a text names: `play`, or with other forms `play=plays,played`."""
     name, _, others = text.partition("=")
     return make_target([name, *others.split(",")])
 
 
-def make_target(forms: Iterable[str], gold: float | None = None) -> Target:
-    """The first form is the name."""
-    given = [form.strip() for form in forms if form.strip()]
-    if not given:
-        raise InputError("a word is empty; expected e.g. play, or play=plays,played")
-    return Target(given[0], tuple(dict.fromkeys(form.casefold() for form in given)), gold)
+def make_target(forms: Iterable[str], gold: float | None = None) -> TargetWord:
+    """Return the target with these forms, the first of which is its name."""
+    stripped = [form.strip() for form in forms if form.strip()]
+    if not stripped:
+        raise InputError("a word is empty; expected for example play, or play=plays,played")
+    folded = tuple(dict.fromkeys(form.casefold() for form in stripped))
+    return TargetWord(stripped[0], folded, gold)
 
 
-def read_targets(path: str | Path) -> list[Target]:
-    """One word a line, optionally a tab and a number behind it: how much it changed, by people."""
-    place = Path(path).expanduser()
-    try:
-        lines = place.read_text(encoding="utf-8").split("\n")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise FormatError(f"{path} is not UTF-8; convert it first") from None
+def read_targets(path: str | Path) -> list[TargetWord]:
+    """Read a file with one target per line, optionally with a tab and a gold score after it."""
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise InputError(f"there is no file {path}; expected a file with one word per line")
     targets = []
-    for number, line in enumerate(lines, start=1):
+    for place, line in read_lines(file):
         if not line.strip():
             continue
         word, *columns = line.strip().split("\t")
@@ -76,21 +76,21 @@ def read_targets(path: str | Path) -> list[Target]:
                 raise ValueError
         except ValueError:
             raise FormatError(
-                f"{path}:{number}: found {line[:60]!r}; expected a word, or a word, a tab and a "
-                "number"
+                f"{place}: found {line[:60]!r}; expected a word, or a word, a tab and a number"
             ) from None
-        target = parse_target(word)
-        targets.append(Target(target.name, target.forms, gold))
+        targets.append(replace(parse_target(word), gold=gold))
     if not targets:
-        raise FormatError(f"{path} has no words; expected one a line")
-    golden = sum(target.gold is not None for target in targets)
-    if golden not in (0, len(targets)):
-        raise FormatError(f"{path}: {golden} of {len(targets)} words have a number; all or none")
+        raise FormatError(f"{path} has no words; expected one word per line")
+    scored = sum(target.gold is not None for target in targets)
+    if scored not in (0, len(targets)):
+        raise FormatError(
+            f"{path}: {scored} of {len(targets)} words have a number; expected all or none"
+        )
     return targets
 
 
-def check_targets(targets: Sequence[Target]) -> None:
-    """No form may belong to two of them."""
+def check_targets(targets: Sequence[TargetWord]) -> None:
+    """Raise an error if a form belongs to two targets."""
     owner: dict[str, str] = {}
     for target in targets:
         for form in target.forms:
@@ -102,60 +102,77 @@ def check_targets(targets: Sequence[Target]) -> None:
 
 
 def frequent_targets(
-    then: Iterable[Sequence[str]], now: Iterable[Sequence[str]], number: int, least: int
-) -> list[Target]:
-    """The most frequent words that both texts have, without those that are rather grammar."""
-    counts = [_counted(text) for text in (then, now)]
-    together = counts[0] + counts[1]
+    then: Iterable[Sequence[str]], now: Iterable[Sequence[str]], number: int, min_uses: int
+) -> list[TargetWord]:
+    """Return the most frequent words that two texts share, without function words.
+
+    Args:
+        then: Sentences of the first text, as words.
+        now: Sentences of the second text, as words.
+        number: How many words to return.
+        min_uses: Uses that a word has at least in each of the texts.
+    """
+    counts = [_count_folded(text) for text in (then, now)]
+    total = counts[0] + counts[1]
     # By count, then by name, so that the order of the texts does not matter.
-    ranked = sorted(together, key=lambda form: (-together[form], form))
-    found = [
+    ranked = sorted(total, key=lambda form: (-total[form], form))
+    targets = [
         make_target([form])
-        for form in ranked[GRAMMAR:]
-        if form.isalpha() and len(form) >= SHORTEST and min(c[form] for c in counts) >= least
+        for form in ranked[FUNCTION_WORDS:]
+        if form.isalpha()
+        and len(form) >= MIN_LETTERS
+        and min(count[form] for count in counts) >= min_uses
     ]
-    return found[:number]
+    return targets[:number]
 
 
-def _counted(text: Iterable[Sequence[str]]) -> Counter[str]:
-    written: Counter[str] = Counter()
+def _count_folded(text: Iterable[Sequence[str]]) -> Counter[str]:
+    """Count the words of a text, ignoring case."""
+    spellings: Counter[str] = Counter()
     for words in text:
-        written.update(words)
+        spellings.update(words)
     folded: Counter[str] = Counter()
-    for word, count in written.items():
+    for word, count in spellings.items():
         folded[word.casefold()] += count
     return folded
 
 
 def sample_uses(
-    sentences: Iterable[Sequence[str]], targets: Sequence[Target], most: int, seed: str
-) -> list[Sample]:
-    """At most so many uses of each target, all equally likely; the same ones for the same seed."""
-    wanted = {form: k for k, target in enumerate(targets) for form in target.forms}
-    dice = [random.Random(f"{seed} {target.name}") for target in targets]
+    sentences: Iterable[Sequence[str]], targets: Sequence[TargetWord], max_uses: int, seed: str
+) -> list[UseSample]:
+    """Return a random sample of the uses of each target; the same seed gives the same sample.
+
+    Args:
+        sentences: Sentences of a text, as words.
+        targets: Words to look for.
+        max_uses: Uses of each target in its sample, at most; all uses are equally likely.
+        seed: Random seed.
+    """
+    number_of = {form: k for k, target in enumerate(targets) for form in target.forms}
+    randoms = [random.Random(f"{seed} {target.name}") for target in targets]
     drawn: list[dict[int, tuple[int, Sequence[str], int]]] = [{} for _ in targets]
     counts = [0] * len(targets)
     known: dict[str, int] = {}
     for number, words in enumerate(sentences):
-        for place, word in enumerate(words):
+        for position, word in enumerate(words):
             if (k := known.get(word)) is None:
-                k = known[word] = wanted.get(word.casefold(), -1)
+                k = known[word] = number_of.get(word.casefold(), -1)
             if k < 0:
                 continue
-            # A reservoir: use n replaces one of those drawn with the chance most / n.
-            slot = counts[k] if counts[k] < most else dice[k].randrange(counts[k] + 1)
+            # Reservoir sampling: use n replaces a drawn one with the probability max_uses / n.
+            slot = counts[k] if counts[k] < max_uses else randoms[k].randrange(counts[k] + 1)
             counts[k] += 1
-            if slot < most:
-                drawn[k][slot] = (number, words, place)
+            if slot < max_uses:
+                drawn[k][slot] = (number, words, position)
     samples = []
     for count, slots in zip(counts, drawn, strict=True):
-        sample = Sample(count)
+        sample = UseSample(count)
         seen = set()
-        for _, words, place in sorted(slots.values(), key=lambda use: (use[0], use[2])):
-            if (key := (tuple(words), place)) in seen:
+        for _, words, position in sorted(slots.values(), key=lambda use: (use[0], use[2])):
+            if (key := (tuple(words), position)) in seen:
                 sample.repeated += 1
             else:
                 seen.add(key)
-                sample.uses.append((words, place))
+                sample.uses.append((words, position))
         samples.append(sample)
     return samples

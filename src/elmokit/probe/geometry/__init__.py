@@ -1,1 +1,1 @@
-"""How the vectors of a layer lie in space."""
+"""The geometry probe: how the vectors of each layer are distributed in space."""

@@ -1,66 +1,77 @@
-"""What the geometry probe found, for readers: made of the measurement alone."""
+"""Tables and figures of the geometry probe, rendered from its measurement alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from elmokit.figures import Line, Panel, lines
+from elmokit.figures import Line, Panel, draw_line_chart
 from elmokit.probe.layer_bars import NETWORKS
-from elmokit.probe.results import Json, Picture, best, layer_name, network_layer_name
+from elmokit.probe.results import (
+    Figure,
+    Measurement,
+    ResultRow,
+    argmax,
+    layer_name,
+    network_layer_name,
+)
 from elmokit.probe.tables import Table
 
 PANELS = {
     "anisotropy": "anisotropy: cosine between uses of different words",
-    "self adjusted": "self-similarity: cosine between uses of the same word, less anisotropy",
-    "sentence adjusted": "intra-sentence similarity: cosine with the sentence, less anisotropy",
-    "variance adjusted": "maximum explainable variance: by one direction, less that of any words",
+    "self adjusted": "self-similarity: cosine between uses of the same word, minus anisotropy",
+    "sentence adjusted": "intra-sentence similarity: cosine with the sentence, minus anisotropy",
+    "variance adjusted": "maximum explainable variance: by one direction, minus the baseline",
 }
+"""Titles of the figure's panels, by the key of the measure."""
 ADJUSTED = {
     "self adjusted": "self-similarity",
-    "sentence adjusted": "in sentence",
+    "sentence adjusted": "intra-sentence",
     "variance adjusted": "variance",
     "anisotropy": "anisotropy",
 }
-AS_IT_IS = {
+"""Columns of the table of adjusted measures."""
+UNADJUSTED = {
     "self": "self-similarity",
-    "sentence": "in sentence",
+    "sentence": "intra-sentence",
     "variance": "variance",
-    "length": "length",
+    "length": "vector length",
 }
+"""Columns of the table of unadjusted measures."""
 
 
-def tables(found: Json) -> list[Table]:
-    """The layers, and the words at both ends."""
-    shown = [_adjusted_table(found), _layers_table("The same, as measured", found, AS_IT_IS)]
-    if found["moving"]:
-        shown.append(_words_table(found))
-    return shown
+def render_tables(measurement: Measurement) -> list[Table]:
+    """Return the measures by layer, and the words that depend most and least on context."""
+    unadjusted = "The same measures without adjustment, by layer"
+    tables = [_adjusted_table(measurement), _layers_table(unadjusted, measurement, UNADJUSTED)]
+    if measurement["moving"]:
+        tables.append(_words_table(measurement))
+    return tables
 
 
-def _adjusted_table(found: Json) -> Table:
+def _adjusted_table(measurement: Measurement) -> Table:
     note = (
-        f"{found['words']:,} words in {found['sentences']:,} sentences"
-        f"{_repeated(found['repeated'])}; {found['counted']:,} words with enough uses, of them "
-        f"{found['sampled']:,} for the variance. Self-similarity and variance are lower where "
-        "vectors depend more on context (bold: the most contextual layer); in sentence is how "
-        "near a word is to its sentence's mean. Where anisotropy is near 1, all vectors point "
-        "one way and little is left to compare."
+        f"{measurement['words']:,} words in {measurement['sentences']:,} sentences"
+        f"{_repeated(measurement['repeated'])}; {measurement['counted']:,} words with enough uses, "
+        f"of which {measurement['sampled']:,} are sampled for the variance. Lower self-similarity "
+        "and variance mean that vectors depend more on context (bold: the most contextual layer). "
+        "Intra-sentence is the similarity of a word to the mean of its sentence. Where anisotropy "
+        "is near 1, all vectors point the same way and little is left to compare."
     )
-    title = "How far context moves words, less what different words have in common"
-    table = _layers_table(title, found, ADJUSTED)
-    layers = _layers(found)
+    title = "How much vectors depend on context by layer, adjusted for anisotropy"
+    table = _layers_table(title, measurement, ADJUSTED)
+    layers = _layers(measurement)
     trained = [i for i, each in enumerate(layers) if each["network"] == "trained"]
     bold = [
-        (trained[best([-layers[i][key] for i in trained])], 1 + list(ADJUSTED).index(key))
+        (trained[argmax([-layers[i][key] for i in trained])], 1 + list(ADJUSTED).index(key))
         for key in ("self adjusted", "variance adjusted")
     ]
     return replace(table, note=note, bold=bold)
 
 
-def _layers_table(title: str, found: Json, columns: Mapping[str, str]) -> Table:
+def _layers_table(title: str, measurement: Measurement, columns: Mapping[str, str]) -> Table:
     rows = []
-    for each in _layers(found):
+    for each in _layers(measurement):
         rows.append(
             [
                 network_layer_name(each["network"], each["layer"]),
@@ -70,52 +81,56 @@ def _layers_table(title: str, found: Json, columns: Mapping[str, str]) -> Table:
     return Table(title, ["", *columns.values()], rows)
 
 
-def _layers(found: Json) -> list[Json]:
-    """Untrained layers first, as what the trained ones are compared with."""
-    return sorted(found["layers"], key=lambda e: NETWORKS.index(e["network"]), reverse=True)
+def _layers(measurement: Measurement) -> list[ResultRow]:
+    """Return the layers, those of the untrained network first."""
+    layers = measurement["layers"]
+    return sorted(layers, key=lambda each: NETWORKS.index(each["network"]), reverse=True)
 
 
 def _repeated(count: int) -> str:
-    return f" ({count:,} more were repetitions)" if count else ""
+    return f" ({count:,} repeated sentences were left out)" if count else ""
 
 
-def _words_table(found: Json) -> Table:
+def _words_table(measurement: Measurement) -> Table:
     rows = []
-    for moving, constant in zip(found["moving"], found["constant"], strict=True):
+    for moving, constant in zip(measurement["moving"], measurement["constant"], strict=True):
         row = []
         for each in (moving, constant):
             row += [each["word"], f"{each['uses']:,}", f"{each['self'][-1]:.3f}"]
         rows.append(row)
-    top = layer_name(len(found["moving"][0]["self"]) - 1)
+    top = layer_name(len(measurement["moving"][0]["self"]) - 1)
     return Table(
-        f"Words that context moves most and least ({top})",
+        f"Words whose vectors depend most and least on context ({top})",
         ["most", "uses", "self-sim.", "least", "uses", "self-sim."],
         rows,
-        note=f"Of the words with a letter and {found['listed uses']} uses or more.",
+        note=f"Only words with a letter and at least {measurement['listed uses']} uses. self-sim.: "
+        "self-similarity, not adjusted.",
         left=(0, 3),
     )
 
 
-def pictures(found: Json) -> list[Picture]:
-    """The measures by layer."""
-    names = {float(e["layer"]): layer_name(e["layer"]) for e in found["layers"]}
+def render_figures(measurement: Measurement) -> list[Figure]:
+    """Return one figure with a panel per measure, by layer."""
+    layers = measurement["layers"]
+    names = {float(each["layer"]): layer_name(each["layer"]) for each in layers}
     panels = []
     for key, title in PANELS.items():
         drawn = []
         for network in NETWORKS:
             values = [
-                (float(e["layer"]), float(e[key]))
-                for e in found["layers"]
-                if e["network"] == network
+                (float(each["layer"]), float(each[key]))
+                for each in layers
+                if each["network"] == network
             ]
             untrained = network == "untrained"
             drawn.append(Line(network, values, color=2 if untrained else 0, dashed=untrained))
         panels.append(Panel(title, drawn, height=130, digits=2))
-    return [Picture("", lines("How vectors lie, layer by layer", panels, across="", ticks=names))]
+    title = "Geometry of the vectors by layer"
+    return [Figure("", draw_line_chart(title, panels, x_label="", ticks=names))]
 
 
-def headline(found: Json) -> tuple[str, str] | None:
-    """The number to remember: how much context moves words in the top layer."""
-    top = [each for each in _layers(found) if each["network"] == "trained"][-1]
-    told = f"self-similarity of words in {layer_name(top['layer'])}, adjusted"
-    return f"{top['self adjusted']:.2f}", told
+def headline(measurement: Measurement) -> tuple[str, str] | None:
+    """Return the adjusted self-similarity of words in the top layer."""
+    top = [each for each in _layers(measurement) if each["network"] == "trained"][-1]
+    text = f"self-similarity of words in {layer_name(top['layer'])}, minus anisotropy"
+    return f"{top['self adjusted']:.2f}", text

@@ -1,16 +1,15 @@
-"""Approximate search among many vectors: a graph by usearch, and how well it finds.
+"""Approximate nearest-neighbor search among many vectors, with a graph built by usearch.
 
-usearch is the extra `analyses`; this is its only door. The graph holds the vectors in 8 bits, which
-is enough to find candidates: whoever asks compares those again with the exact vectors.
+usearch comes with the extra `analyses`, and only this file imports it. The graph holds the vectors
+in 8 bits, which is enough to find candidates; the caller compares those again with exact vectors.
 
-Shape letters: N vectors, Q questions, D size of a vector.
+Shape letters: N vectors, Q queries, D size of a vector.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +18,31 @@ import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.errors import FormatError, MissingExtra
+from elmokit.extras import require
+from elmokit.progress import StageCallback
 
-FILE, PARTIAL, FACTS = "graph.usearch", "graph.partial", "graph.json"
+GRAPH_FILE, PARTIAL_FILE, INFO_FILE = "graph.usearch", "graph.partial", "graph.json"
 CONNECTIVITY, EXPANSION_ADD, EXPANSION_SEARCH = 16, 64, 128
-"""At 100,000 uses of the built-in model they find 99.6 % of the ten nearest, in half a
-millisecond; twice as much work when adding found 99.9 %."""
-ADD_AT_ONCE, SAVE_AFTER = 8192, 125_000
-CHECKED, AMONG = 100, 10
-"""How many of the vectors are looked up to see how well the graph finds, and their nearest."""
-SAME = 1e-6
-"""Cosines that differ by less are equal."""
+"""Settings of usearch. At 100,000 uses of the built-in model the graph finds 99.6 % of the ten
+nearest in half a millisecond; twice the expansion when adding found 99.9 %."""
+BLOCK_SIZE = 8192
+"""Vectors that are added, or compared, at once."""
+SAVE_INTERVAL = 125_000
+"""Vectors that are added between two saves of an unfinished graph."""
+RECALL_QUERIES, RECALL_AT = 100, 10
+"""Vectors that are looked up to measure the recall, and how many nearest of each."""
+TOLERANCE = 1e-6
+"""Cosines that differ by less count as equal."""
 
-Rows = npt.NDArray[np.int64]
-Progress = Callable[[str, int, int | None], None]
+BUILDING, CHECKING = "building the search graph", "checking the search graph"
+"""Stages that callbacks receive."""
 
 
-def available() -> bool:
-    """Whether usearch is installed."""
+def is_available() -> bool:
+    """Return whether usearch is installed."""
     try:
-        import usearch.index  # noqa: F401  only whether it is there
-    except ImportError:
+        _import_usearch()
+    except MissingExtra:
         return False
     return True
 
@@ -47,40 +51,39 @@ class Graph:
     """A finished graph, mapped into memory."""
 
     def __init__(self, directory: Path) -> None:
-        """Open the files that `build_graph` made."""
-        usearch = _usearch()
+        """Open the files that `build_graph` wrote into a directory."""
+        usearch = _import_usearch()
         try:
-            self.facts: dict[str, Any] = json.loads((directory / FACTS).read_bytes())
-            self._index = usearch.Index.restore(str(directory / FILE), view=True)
+            self.info: dict[str, Any] = json.loads((directory / INFO_FILE).read_bytes())
+            self._index = usearch.Index.restore(str(directory / GRAPH_FILE), view=True)
             if self._index is None:
                 raise ValueError("no index")
         except (OSError, ValueError, RuntimeError) as error:
             raise FormatError(
-                f"{directory / FILE} is damaged ({error}); delete the directory and index again"
+                f"{directory / GRAPH_FILE} is damaged ({error}); delete the directory and index "
+                "the corpus again"
             ) from None
         self._index.expansion_search = EXPANSION_SEARCH
 
     def __len__(self) -> int:
-        """N."""
+        """Return the number of vectors."""
         return len(self._index)
 
-    def candidates(self, vector_D: FloatArray, count: int) -> Rows:
-        """About the `count` nearest, in no order that could be relied on."""
-        found = self._index.search(_eight_bits(vector_D[None])[0], count, threads=1)
-        return np.asarray(found.keys, np.uint64).astype(np.int64)
+    def find_candidates(self, vector_D: FloatArray, count: int) -> npt.NDArray[np.int64]:
+        """Return the rows of about the `count` nearest vectors, in no particular order."""
+        matches = self._index.search(_to_int8(vector_D[None])[0], count, threads=1)
+        return np.asarray(matches.keys, np.uint64).astype(np.int64)
 
 
 def build_graph(
-    directory: Path,
-    vectors_ND: npt.NDArray[np.float16],
-    progress: Progress,
+    directory: Path, vectors_ND: npt.NDArray[np.float16], callback: StageCallback
 ) -> None:
-    """Make the graph of vectors of length 1; a part that was made before is continued.
+    """Build the graph of vectors of length 1; an unfinished graph in the directory is continued.
 
-    In one thread: with several, the graph and what it misses would depend on their race.
+    It runs in one thread: with several, the graph and what it misses would depend on their timing.
     """
-    usearch = _usearch()
-    partial = directory / PARTIAL
+    usearch = _import_usearch()
+    partial = directory / PARTIAL_FILE
     index = usearch.Index.restore(str(partial)) if partial.exists() else None
     if index is None or len(index) > len(vectors_ND) or index.ndim != vectors_ND.shape[1]:
         index = usearch.Index(
@@ -93,54 +96,59 @@ def build_graph(
         )
     index.expansion_add, index.expansion_search = EXPANSION_ADD, EXPANSION_SEARCH
     saved = len(index)
-    for first in range(saved, len(vectors_ND), ADD_AT_ONCE):
-        part = vectors_ND[first : first + ADD_AT_ONCE].astype(np.float32)
-        keys = np.arange(first, first + len(part), dtype=np.uint64)
-        _add(index, keys, _eight_bits(part))
-        progress("linking", len(index), len(vectors_ND))
-        if len(index) - saved >= SAVE_AFTER:
+    for first in range(saved, len(vectors_ND), BLOCK_SIZE):
+        block = vectors_ND[first : first + BLOCK_SIZE].astype(np.float32)
+        keys = np.arange(first, first + len(block), dtype=np.uint64)
+        _add(index, keys, _to_int8(block))
+        callback(BUILDING, len(index), len(vectors_ND))
+        if len(index) - saved >= SAVE_INTERVAL:
             _save(index, partial)
             saved = len(index)
     _save(index, partial)
-    facts = {
+    info = {
         "connectivity": CONNECTIVITY,
         "expansion_add": EXPANSION_ADD,
         "expansion_search": EXPANSION_SEARCH,
         "storage": "int8",
-        f"recall_at_{AMONG}": _recall(index, vectors_ND, progress),
+        f"recall_at_{RECALL_AT}": _measure_recall(index, vectors_ND, callback),
     }
-    (directory / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    os.replace(partial, directory / FILE)
+    (directory / INFO_FILE).write_text(json.dumps(info, indent=1) + "\n", encoding="utf-8")
+    os.replace(partial, directory / GRAPH_FILE)
 
 
-def similarities(vectors_ND: npt.NDArray[np.float16], questions_QD: FloatArray) -> FloatArray:
-    """Cosines (Q, N) of vectors of length 1, a block at a time, since they lie on the disk."""
-    found_QN = np.empty((len(questions_QD), len(vectors_ND)), np.float32)
-    for first in range(0, len(vectors_ND), ADD_AT_ONCE):
-        part = vectors_ND[first : first + ADD_AT_ONCE].astype(np.float32)
-        found_QN[:, first : first + len(part)] = questions_QD @ part.T
-    return found_QN
+def cosine_similarities(vectors_ND: npt.NDArray[np.float16], queries_QD: FloatArray) -> FloatArray:
+    """Return the cosines (Q, N) of vectors of length 1, block by block to save memory."""
+    cosines_QN = np.empty((len(queries_QD), len(vectors_ND)), np.float32)
+    for first in range(0, len(vectors_ND), BLOCK_SIZE):
+        block = vectors_ND[first : first + BLOCK_SIZE].astype(np.float32)
+        cosines_QN[:, first : first + len(block)] = queries_QD @ block.T
+    return cosines_QN
 
 
-def _recall(index: Any, vectors_ND: npt.NDArray[np.float16], progress: Progress) -> float:
-    """Which part of the nearest of some vectors the graph finds; equally near ones are as good."""
-    asked = np.linspace(0, len(vectors_ND) - 1, min(CHECKED, len(vectors_ND))).astype(np.int64)
-    questions_QD = vectors_ND[asked].astype(np.float32)
-    number = min(AMONG, len(vectors_ND))
-    progress("checking", 0, None)
-    parts = []
-    for first in range(0, len(asked), 10):  # so that the cosines of a million stay small
-        some = questions_QD[first : first + 10]
-        for question_D, cosines_N in zip(some, similarities(vectors_ND, some), strict=True):
-            least = np.partition(cosines_N, -number)[-number]
-            found = index.search(_eight_bits(question_D[None])[0], 4 * number, threads=1)
-            near = cosines_N[np.asarray(found.keys, np.int64)]
-            parts.append(min(int((near >= least - SAME).sum()), number) / number)
-    return round(float(np.mean(parts)), 4)
+def _measure_recall(
+    index: Any, vectors_ND: npt.NDArray[np.float16], callback: StageCallback
+) -> float:
+    """Return the share of the nearest vectors that the graph finds; ties are as good."""
+    count = min(RECALL_QUERIES, len(vectors_ND))
+    rows = np.linspace(0, len(vectors_ND) - 1, count).astype(np.int64)
+    queries_QD = vectors_ND[rows].astype(np.float32)
+    wanted = min(RECALL_AT, len(vectors_ND))
+    callback(CHECKING, 0, None)
+    shares = []
+    for first in range(0, count, 10):  # few at once, so that the cosines of a million stay small
+        some_QD = queries_QD[first : first + 10]
+        for query_D, cosines_N in zip(
+            some_QD, cosine_similarities(vectors_ND, some_QD), strict=True
+        ):
+            lowest = np.partition(cosines_N, -wanted)[-wanted]
+            matches = index.search(_to_int8(query_D[None])[0], 4 * wanted, threads=1)
+            near = cosines_N[np.asarray(matches.keys, np.int64)]
+            shares.append(min(int((near >= lowest - TOLERANCE).sum()), wanted) / wanted)
+    return round(float(np.mean(shares)), 4)
 
 
-def _eight_bits(vectors_ND: FloatArray) -> npt.NDArray[np.int8]:
-    """Each scaled by its own largest number, which its cosines do not notice."""
+def _to_int8(vectors_ND: FloatArray) -> npt.NDArray[np.int8]:
+    """Scale each vector by its own largest number, which does not change its cosines."""
     largest_N1 = np.abs(vectors_ND).max(axis=1, keepdims=True)
     bytes_ND: npt.NDArray[np.int8] = np.rint(
         vectors_ND * (127 / np.maximum(largest_N1, 1e-12))
@@ -166,11 +174,8 @@ def _save(index: Any, path: Path) -> None:
         stage.unlink(missing_ok=True)
 
 
-def _usearch() -> Any:
-    try:
-        import usearch.index
-    except ImportError:
-        raise MissingExtra(
-            "searching a large index fast needs usearch: pip install 'elmokit[analyses]'"
-        ) from None
+def _import_usearch() -> Any:
+    require("usearch", "Fast searches of a large index")
+    import usearch.index
+
     return usearch.index

@@ -1,14 +1,15 @@
-"""A corpus, indexed once: every use of a word in it, to be searched by vectors in milliseconds.
+"""An index of a corpus: a vector for every use of a word in it, searched in milliseconds.
 
     index = Index.build(elmo, sentences, "news.index")       # Index.open("news.index") from then on
-    _, vector = in_context(elmo, "play", "They staged a play .")
-    index.nearest(vector, 10)
+    use = embed_word(elmo, "play", "They staged a play .")
+    for neighbor in index.search(use.vector, 10):
+        print(neighbor.similarity, neighbor.words)
 
-The files are mapped into memory, not read. With usearch (the extra `analyses`) and many uses the
-search goes through a graph; its candidates are compared with the exact question once more, so that
-the cosines are right even if a neighbor was missed. Otherwise every vector is looked at.
+The files are mapped into memory, not read. With usearch (the extra `analyses`) and many uses, the
+search goes through a graph; its candidates are compared with the exact query once more, so that the
+cosines are right even if a neighbor was missed. Otherwise every vector is compared.
 
-Shape letters: N uses, S sentences, V forms (different words), D size of a vector.
+Shape letters: N uses, S sentences, V word forms (different spellings), D size of a vector.
 """
 
 from __future__ import annotations
@@ -17,20 +18,25 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
-from elmokit.elmo import Elmo, Layers, Sentence
+from elmokit.elmo import Elmo, LayerChoice, Sentence
 from elmokit.errors import FormatError, InputError
+from elmokit.extras import install_command
 from elmokit.probe.neighbors import graph
-from elmokit.probe.neighbors.nearest import Neighbor, unit_length
+from elmokit.probe.neighbors.word_use import unit_length
+from elmokit.progress import StageCallback, ignore_stages
+
+if TYPE_CHECKING:
+    from elmokit.train.chunks import TextForm
 
 FORMAT, VERSION = "elmokit-index", 1
 MANIFEST = "manifest.json"
-VECTORS, CHARACTERS, NUMBERS, LENGTHS, FORMS = (
+VECTORS, CHARACTERS, FORM_NUMBERS, LENGTHS, FORMS = (
     "vectors.f16",
     "characters.f16",
     "forms.i32",
@@ -39,40 +45,55 @@ VECTORS, CHARACTERS, NUMBERS, LENGTHS, FORMS = (
 )
 FIRST, ORDER = "first.i32", "order.i64"
 GRAPH_FROM = 50_000
-"""Fewer uses are looked at one by one in a few hundredths of a second: they need no graph."""
+"""Uses from which on a graph is built; fewer are all compared in some hundredths of a second."""
 DIGITS = 6
-"""Cosines are equal if they are so far: the last bits depend on the place in a block."""
+"""Digits to which cosines are rounded, since the last bits depend on the position in a block."""
+
+
+class Neighbor(NamedTuple):
+    """A use of a word in the corpus that is similar to a query."""
+
+    similarity: float
+    """Cosine similarity with the query, -1 to 1."""
+    words: Sequence[str]
+    """Words of the sentence."""
+    position: int
+    """Index of the word in the sentence."""
+    row: int = -1
+    """Number of the use in the corpus."""
 
 
 class Index:
-    """An index on the disk; it is only read."""
+    """An index of the word uses of a corpus, on disk; make one by `build`, `open`, `from_files`."""
 
     def __init__(self, directory: Path, manifest: dict[str, Any]) -> None:
-        """See `Index.open` and `Index.build`."""
+        """Map the files of an index; use `Index.open`, which reads the manifest."""
         self.directory = directory
+        """Directory of the index."""
         self.manifest = manifest
+        """Metadata of the index: model, layer, sizes, source."""
         uses, sentences, forms, dim = (
             int(manifest[name]) for name in ("words", "sentences", "forms", "dim")
         )
-        self.vectors_ND = self._mapped(VECTORS, np.float16, (uses, dim))
-        """Of each use, of length 1."""
-        self.characters_VD = self._mapped(CHARACTERS, np.float16, (forms, dim))
-        """Of each form alone (layer 0), of length 1."""
-        self._form_N = self._mapped(NUMBERS, np.int32, (uses,))
-        self._order_N = self._mapped(ORDER, np.int64, (uses,))
-        self._first_S = self._mapped(FIRST, np.int32, (sentences,))
-        lengths_S = self._mapped(LENGTHS, np.int32, (sentences,))
+        self.vectors_ND = self._map_file(VECTORS, np.float16, (uses, dim))
+        """Vector of each use, of length 1."""
+        self.characters_VD = self._map_file(CHARACTERS, np.float16, (forms, dim))
+        """Context-free vector (layer 0) of each word form, of length 1."""
+        self._form_N = self._map_file(FORM_NUMBERS, np.int32, (uses,))
+        self._order_N = self._map_file(ORDER, np.int64, (uses,))
+        self._first_S = self._map_file(FIRST, np.int32, (sentences,))
+        lengths_S = self._map_file(LENGTHS, np.int32, (sentences,))
         self._starts_S = np.concatenate([[0], np.cumsum(lengths_S, dtype=np.int64)])
-        listed = (directory / FORMS).read_bytes().decode("utf-8", "surrogatepass")
-        self.forms = listed.split("\n")[:-1]
-        """The words of the corpus as they are written, in the order of their first use."""
+        text = (directory / FORMS).read_bytes().decode("utf-8", "surrogatepass")
+        self.forms = text.split("\n")[:-1]
+        """Word forms as they are spelled in the corpus, in the order of their first use."""
         if len(self.forms) != forms or self._starts_S[-1] != uses:
-            raise FormatError(_damaged(directory, "its files do not fit each other"))
+            raise FormatError(_unusable(directory, "its files do not fit each other"))
         self._graph: graph.Graph | None = None
-        if (directory / graph.FILE).exists() and graph.available():
+        if (directory / graph.GRAPH_FILE).exists() and graph.is_available():
             self._graph = graph.Graph(directory)
             if len(self._graph) != uses:
-                raise FormatError(_damaged(directory, "its graph is of other uses"))
+                raise FormatError(_unusable(directory, "its graph has another number of uses"))
 
     @classmethod
     def build(
@@ -81,46 +102,46 @@ class Index:
         sentences: Iterable[Sentence],
         directory: str | Path,
         *,
-        layer: Layers = "top",
-        words_limit: int | None = None,
+        layer: LayerChoice = "top",
+        max_words: int | None = None,
         source: dict[str, Any] | None = None,
         graph_from: int = GRAPH_FROM,
-        progress: graph.Progress = lambda what, done, of: None,
+        callback: StageCallback = ignore_stages,
     ) -> Index:
-        """Index a corpus; interrupted, the same call goes on where it stopped.
+        """Index a corpus; after an interruption the same call continues where it stopped.
 
         Args:
-            elmo: any model that does not carry its state.
-            sentences: the corpus.
-            directory: where the index will be; until it is complete it is in a hidden directory
-                beside it.
-            layer: whose vectors: `"top"`, `"mix"` or a number.
-            words_limit: stop after the sentence with this word.
-            source: what the caller wants to know again from the manifest.
-            graph_from: with at least so many uses, and usearch, a graph is made.
-            progress: hears what is done ("embedding", "linking", "checking"), how much, and of how
-                much, if that is known.
+            elmo: A model that does not carry its state from sentence to sentence.
+            sentences: The corpus.
+            directory: Directory of the new index. Until the index is complete, its files are in a
+                hidden directory beside it.
+            layer: Layer of the vectors: `"top"`, `"mix"` or a number.
+            max_words: Stop after the sentence with this many words; all by default.
+            source: Metadata to keep in the manifest.
+            graph_from: Build a graph for fast search from this many uses on, if usearch is there.
+            callback: Called with the stage ("embedding", "building the search graph", "checking
+                the search graph"), the number of uses done, and their total if it is known.
         """
-        from elmokit.probe.neighbors.indexing import build
+        from elmokit.probe.neighbors.indexing import build_index
 
-        build(
+        build_index(
             elmo,
             sentences,
             Path(directory).expanduser(),
             layer=layer,
-            words_limit=words_limit,
+            max_words=max_words,
             source=source or {},
             graph_from=graph_from,
-            progress=progress,
+            callback=callback,
         )
         return cls.open(directory)
 
     @classmethod
     def open(cls, directory: str | Path) -> Index:
-        """Map a complete index into memory."""
-        place = Path(directory).expanduser()
+        """Open a complete index."""
+        path = Path(directory).expanduser()
         try:
-            manifest = json.loads((place / MANIFEST).read_bytes())
+            manifest = json.loads((path / MANIFEST).read_bytes())
             known = manifest["format"] == FORMAT
         except FileNotFoundError:
             raise InputError(
@@ -129,70 +150,112 @@ class Index:
         except (OSError, ValueError, KeyError, TypeError):
             known = False
         if not known:
-            raise FormatError(_damaged(place, f"{MANIFEST} is not that of an index"))
+            raise FormatError(_unusable(path, f"{MANIFEST} is not that of an index"))
         if manifest["version"] != VERSION:
-            raise FormatError(_damaged(place, "it was made by another version of elmokit"))
-        return cls(place, manifest)
+            raise FormatError(_unusable(path, "it was made by another version of elmokit"))
+        return cls(path, manifest)
+
+    @classmethod
+    def from_files(
+        cls,
+        elmo: Elmo,
+        files: str | Path | Sequence[str | Path],
+        directory: str | Path | None = None,
+        *,
+        layer: LayerChoice = "top",
+        max_words: int | None = None,
+        form: TextForm = "running",
+        column: str | None = None,
+        callback: StageCallback = ignore_stages,
+    ) -> Index:
+        """Open the index of text files, or build it if there is none yet.
+
+        Args:
+            elmo: A model that does not carry its state from sentence to sentence.
+            files: Text files, plain or compressed, Parquet files, directories, or a directory that
+                `elmo corpus` made. May be empty if the index exists.
+            directory: Directory of the index; by default one in the cache, by model and files.
+            layer: Layer of the vectors: `"top"`, `"mix"` or a number.
+            max_words: Number of words of the corpus to index; all by default.
+            form: What a line of the files is: `"running"` text, one sentence (`"lines"`), or one
+                sentence with spaces between its words (`"tokenized"`).
+            column: Column of the text in Parquet files.
+            callback: Called with the stage, how much of it is done and how much there is.
+        """
+        from elmokit.probe.neighbors.indexing import open_or_build
+
+        return open_or_build(
+            elmo,
+            [files] if isinstance(files, (str, Path)) else files,
+            directory,
+            layer=layer,
+            max_words=max_words,
+            form=form,
+            column=column,
+            callback=callback,
+        )
 
     def __len__(self) -> int:
-        """N."""
+        """Return the number of uses."""
         return len(self._form_N)
 
     @property
     def recall(self) -> float | None:
-        """Which part of the ten nearest the graph finds; None where the search is exact."""
+        """Share of the ten nearest uses that the graph finds; None where the search is exact."""
         if self._graph is None:
             return None
-        return float(self._graph.facts[f"recall_at_{graph.AMONG}"])
+        return float(self._graph.info[f"recall_at_{graph.RECALL_AT}"])
 
     @property
-    def why_exact(self) -> str:
-        """Why there is no graph; nothing if there is one."""
+    def exact_reason(self) -> str:
+        """Why every use is compared instead of searching a graph; empty if there is a graph."""
         if self._graph is not None:
             return ""
         if self.manifest["layer"] == 0:
-            return "all uses of a word are alike in layer 0"
+            return "all uses of a word are equal in layer 0"
         if len(self) < self.manifest["graph_from"]:
             return "the corpus is small"
-        return "usearch is missing: pip install 'elmokit[analyses]' makes large indexes fast"
+        return (
+            f"usearch is not installed; `{install_command('usearch')}` makes searches of large "
+            "indexes fast"
+        )
 
-    # -- what stands where -----------------------------------------------------------------------
+    # -- uses and words --------------------------------------------------------------------------
 
-    def use(self, row: int) -> tuple[list[str], int]:
-        """The sentence of a use, and which of its words it is."""
+    def get_use(self, row: int) -> tuple[list[str], int]:
+        """Return the words of the sentence of a use, and the position of the word in it."""
         sentence = int(np.searchsorted(self._starts_S, row, side="right")) - 1
         start, end = self._starts_S[sentence : sentence + 2].tolist()
         return [self.forms[k] for k in self._form_N[start:end].tolist()], row - start
 
-    def rows_of(self, word: str) -> npt.NDArray[np.int64]:
-        """All uses of a word, whatever its case, in the order of the text."""
+    def find_uses(self, word: str) -> npt.NDArray[np.int64]:
+        """Return the rows of all uses of a word, in upper or lower case, in text order."""
         key = self._keys.get(word.casefold())
         if key is None:
             return np.empty(0, np.int64)
-        start, end = self._begins[key : key + 2].tolist()
+        start, end = self._key_starts[key : key + 2].tolist()
         return np.array(self._order_N[start:end], np.int64)
 
-    def nearest_forms(
+    def nearest_words(
         self, vector_D: FloatArray, word: str, number: int
     ) -> list[tuple[str, float]]:
-        """The words that are most alike by their characters; each only once, whatever its case."""
+        """Return the words with the most similar context-free vectors, and their cosines.
+
+        Args:
+            vector_D: Vector in layer 0 to compare with.
+            word: A word to leave out. Words that differ only in case count as one.
+            number: How many words to return.
+        """
         query_1D = unit_length(np.asarray(vector_D, np.float32)[None])
-        cosine_V = np.round(graph.similarities(self.characters_VD, query_1D)[0], DIGITS)
-        seen, found = {word.casefold()}, []
-        for k in np.argsort(-cosine_V, kind="stable").tolist():
-            if (folded := self.forms[k].casefold()) not in seen:
-                seen.add(folded)
-                found.append((self.forms[k], float(cosine_V[k])))
-                if len(found) == number:
-                    break
-        return found
+        cosine_V = np.round(graph.cosine_similarities(self.characters_VD, query_1D)[0], DIGITS)
+        return nearest_distinct(self.forms, cosine_V, word, number)
 
     @cached_property
     def _keys(self) -> dict[str, int]:
         return {folded: key for key, folded in enumerate(dict.fromkeys(self._folded))}
 
     @cached_property
-    def _begins(self) -> npt.NDArray[np.int64]:
+    def _key_starts(self) -> npt.NDArray[np.int64]:
         """Where the uses of each key begin in `_order_N`."""
         key_V = np.array([self._keys[folded] for folded in self._folded], np.int64)
         counts_V = np.bincount(self._form_N, minlength=len(self.forms))
@@ -203,104 +266,126 @@ class Index:
     def _folded(self) -> list[str]:
         return [form.casefold() for form in self.forms]
 
-    # -- the search ------------------------------------------------------------------------------
+    # -- search ----------------------------------------------------------------------------------
 
-    def nearest(
+    def search(
         self,
         vector_D: FloatArray,
         number: int = 10,
         *,
         word: str | None = None,
-        but: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
         exact: bool = False,
     ) -> list[Neighbor]:
-        """The most similar uses, the best first; of equal ones the first in the text.
+        """Return the most similar uses, best first; equally similar ones in text order.
 
         A sentence gives one neighbor, however often the corpus repeats it.
 
         Args:
-            vector_D: what to look for, in the layer of the index.
-            number: how many.
-            word: only uses of this word, whatever its case.
-            but: never those in this sentence.
-            exact: look at every vector even if there is a graph.
+            vector_D: Query vector, in the layer of the index.
+            number: How many neighbors to return.
+            word: Return only uses of this word, in upper or lower case.
+            exclude: Words of a sentence whose uses are not returned.
+            exact: Compare every vector even if there is a graph.
         """
         if number < 1:
             raise InputError(f"number is {number}; expected 1 or more neighbors")
         if vector_D.shape != (self.vectors_ND.shape[1],):
             raise InputError(
-                f"the vector is {vector_D.shape}; this index has vectors of "
+                f"the vector has the shape {vector_D.shape}; this index has vectors of "
                 f"{self.vectors_ND.shape[1]} numbers"
             )
         query_1D = unit_length(np.asarray(vector_D, np.float32)[None])
-        found: list[Neighbor] = []
-        for rows, cosines in self._growing(query_1D, number, word, exact):
-            found = self._chosen(rows, cosines, number, but)
-            if len(found) == number:
+        neighbors: list[Neighbor] = []
+        for rows, cosines in self._candidates(query_1D, number, word, exact):
+            neighbors = self._select(rows, cosines, number, exclude)
+            if len(neighbors) == number:
                 break
-        return found
+        return neighbors
 
-    def _growing(
+    def _candidates(
         self, query_1D: FloatArray, number: int, word: str | None, exact: bool
     ) -> Iterator[tuple[npt.NDArray[np.int64], FloatArray]]:
-        """More and more candidates with their cosines, the nearest always among them."""
+        """Yield growing sets of candidates with their cosines, always with the nearest ones."""
         count = max(8 * number, 64)
         if word is None and self._graph is not None and not exact:
             while count < len(self) // 4:
-                rows = np.sort(self._graph.candidates(query_1D[0], count))
+                rows = np.sort(self._graph.find_candidates(query_1D[0], count))
                 yield rows, self._cosines(rows, query_1D)
                 count *= 4
-        rows = np.arange(len(self)) if word is None else self.rows_of(word)
+        rows = np.arange(len(self)) if word is None else self.find_uses(word)
         cosines = self._cosines(None if word is None else rows, query_1D)
         while count < len(rows):
-            least = np.partition(cosines, -count)[-count]
-            near = np.flatnonzero(cosines >= least)  # with all that are as near as the last
+            lowest = np.partition(cosines, -count)[-count]
+            near = np.flatnonzero(cosines >= lowest)  # with all that are as near as the last
             yield rows[near], cosines[near]
             count *= 8
         yield rows, cosines
 
     def _cosines(self, rows: npt.NDArray[np.int64] | None, query_1D: FloatArray) -> FloatArray:
         vectors = self.vectors_ND if rows is None else self.vectors_ND[rows]
-        cosines: FloatArray = np.round(graph.similarities(vectors, query_1D)[0], DIGITS)
+        cosines: FloatArray = np.round(graph.cosine_similarities(vectors, query_1D)[0], DIGITS)
         return cosines
 
-    def _chosen(
+    def _select(
         self,
         rows: npt.NDArray[np.int64],
         cosines: FloatArray,
         number: int,
-        but: Sequence[str] | None,
+        exclude: Sequence[str] | None,
     ) -> list[Neighbor]:
-        """The best, one a sentence; `rows` are in the order of the text."""
-        unwanted = None if but is None else list(but)
+        """Return the best uses, one per sentence; `rows` are in text order."""
+        excluded = None if exclude is None else list(exclude)
         seen: set[int] = set()
-        found: list[Neighbor] = []
+        neighbors: list[Neighbor] = []
         for i in np.argsort(-cosines, kind="stable").tolist():
             row = int(rows[i])
             sentence = int(np.searchsorted(self._starts_S, row, side="right")) - 1
-            same = int(self._first_S[sentence])
-            if same in seen:
+            first = int(self._first_S[sentence])
+            if first in seen:
                 continue
-            seen.add(same)
-            words, place = self.use(row)
-            if words != unwanted:
-                found.append(Neighbor(float(cosines[i]), words, place, row))
-                if len(found) == number:
+            seen.add(first)
+            words, position = self.get_use(row)
+            if words != excluded:
+                neighbors.append(Neighbor(float(cosines[i]), words, position, row))
+                if len(neighbors) == number:
                     break
-        return found
+        return neighbors
 
-    def _mapped(self, name: str, dtype: type[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    def _map_file(self, name: str, dtype: type[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
         path = self.directory / name
         expected = int(np.prod(shape)) * np.dtype(dtype).itemsize
         try:
             size = path.stat().st_size
         except OSError:
-            raise FormatError(_damaged(self.directory, f"{name} is missing")) from None
+            raise FormatError(_unusable(self.directory, f"{name} is missing")) from None
         if size != expected:
-            why = f"{name} has {size} bytes instead of {expected}"
-            raise FormatError(_damaged(self.directory, why))
+            reason = f"{name} has {size} bytes instead of {expected}"
+            raise FormatError(_unusable(self.directory, reason))
         return np.memmap(path, np.dtype(dtype).newbyteorder("<"), "r", shape=shape)
 
 
-def _damaged(directory: Path, why: str) -> str:
-    return f"the index {directory} cannot be used: {why}; delete it and index again"
+def nearest_distinct(
+    words: Sequence[str], cosine_V: npt.NDArray[Any], exclude: str, number: int
+) -> list[tuple[str, float]]:
+    """Return the words of the largest cosines, each once, ignoring case.
+
+    Args:
+        words: The words.
+        cosine_V: Cosine of each word.
+        exclude: A word to leave out, in upper or lower case.
+        number: How many words to return.
+    """
+    seen = {exclude.casefold()}
+    nearest: list[tuple[str, float]] = []
+    for i in np.argsort(-cosine_V, kind="stable").tolist():
+        if (folded := words[i].casefold()) not in seen:
+            seen.add(folded)
+            nearest.append((words[i], float(cosine_V[i])))
+            if len(nearest) == number:
+                break
+    return nearest
+
+
+def _unusable(directory: Path, reason: str) -> str:
+    return f"the index {directory} cannot be used: {reason}; delete it and index the corpus again"

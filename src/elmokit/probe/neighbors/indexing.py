@@ -1,10 +1,10 @@
-"""Making an index of a corpus: embedding it, bit by bit, so that nothing is lost on the way.
+"""Building an index of a corpus so that an interruption costs little.
 
-Everything is written to a hidden directory beside the target, `.NAME.partial`. A checkpoint there
-says how far the files are right; an interrupted run goes on from it, if model, layer and text are
-the same, else from the beginning. The directory gets its name when it is complete.
+Everything is written to a hidden directory beside the target, `.NAME.partial`. A checkpoint in it
+says how much of the files is complete. An interrupted run continues from there if model, layer and
+text are the same, and starts again if not. The directory is renamed when the index is complete.
 
-Shape letters: L layers, T words of a sentence, D size of a vector, S sentences, V forms.
+Shape letters: L layers, T words of a sentence, D size of a vector, S sentences, V word forms.
 """
 
 from __future__ import annotations
@@ -22,64 +22,129 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from elmokit.bilm.weights import FloatArray
-from elmokit.elmo import Elmo, Layers, Sentence
+from elmokit.elmo import Elmo, LayerChoice, Sentence
 from elmokit.errors import FormatError, InputError
-from elmokit.fetch.cache import write_json
-from elmokit.fetch.lock import locked
+from elmokit.fetch.cache import models_root
+from elmokit.probe.corpus_files import limit_words, list_corpus_files
 from elmokit.probe.neighbors import graph
 from elmokit.probe.neighbors.index import (
     CHARACTERS,
     FIRST,
+    FORM_NUMBERS,
     FORMAT,
     FORMS,
     LENGTHS,
     MANIFEST,
-    NUMBERS,
     ORDER,
     VECTORS,
     VERSION,
     Index,
 )
-from elmokit.probe.neighbors.nearest import unit_length
+from elmokit.probe.neighbors.word_use import unit_length
+from elmokit.probe.results import make_signature
+from elmokit.progress import StageCallback
+from elmokit.storage import wait_for_lock, write_json
+from elmokit.train.chunks import TextForm
+from elmokit.train.text_reader import TextReader
 
 CHECKPOINT, LOCK = "checkpoint.json", ".lock"
-CHECK_AFTER = 50_000
-"""Words; about as much as an interruption costs."""
+CHECKPOINT_WORDS = 50_000
+"""Words between two checkpoints; an interruption costs about as many."""
+EMBEDDING = "embedding"
+"""Stage that callbacks receive while the corpus is embedded."""
 
 
-def layer_number(elmo: Elmo, layer: Layers) -> int | str:
-    """One layer by its number, or `"mix"`."""
+def resolve_layer(elmo: Elmo, layer: LayerChoice) -> int | str:
+    """Return the number of a layer, or `"mix"`."""
     if layer == "all":
-        raise InputError("layer is 'all'; a use has one vector: 'mix', 'top' or a number")
-    elmo.choose(layer)  # says what is wrong, if something is
+        raise InputError(
+            "layer is 'all', but a use has one vector; expected 'top', 'mix' or a number"
+        )
+    elmo.layer_selector(layer)  # raises if there is no such layer
     if layer == "mix":
         return "mix"
     return (elmo.layers - 1 if layer == "top" else int(layer)) % elmo.layers
 
 
-def build(
+def open_or_build(
+    elmo: Elmo,
+    paths: Sequence[str | Path],
+    directory: str | Path | None,
+    *,
+    layer: LayerChoice,
+    max_words: int | None,
+    form: TextForm,
+    column: str | None,
+    callback: StageCallback,
+) -> Index:
+    """Open the index of text files, or build it; see `Index.from_files`."""
+    files = list_corpus_files(paths, "corpus")
+    signed = make_signature(elmo, files)
+    source: dict[str, Any] = {
+        **{name: signed[name] for name in ("model", "state", "dtype", "data")},
+        "layer": resolve_layer(elmo, layer),
+        "words": max_words,
+        "form": form,
+        "column": column,
+    }
+    if directory is None:
+        key = hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest()
+        directory = models_root().parent / "indexes" / key[:24]
+    directory = Path(directory).expanduser()
+    if (directory / MANIFEST).is_file():
+        index = Index.open(directory)
+        _check_source(
+            index, source if files else {name: source[name] for name in ("model", "layer")}
+        )
+        return add_graph(index, callback)
+    if not files:
+        raise InputError(f"there is no index in {directory}; give --corpus FILE to make it")
+    text = TextReader([str(path) for path in paths], form, column)
+
+    def report(stage: str, done: int, total: int | None) -> None:
+        if stage == EMBEDDING and done:
+            stage = f"{stage}, {done:,} words"
+        if total is None and text.size is not None and stage.startswith(EMBEDDING):
+            done, total = text.position, text.size
+        callback(stage, done, total)
+
+    return Index.build(
+        elmo, text, directory, layer=layer, max_words=max_words, source=source, callback=report
+    )
+
+
+def _check_source(index: Index, source: dict[str, Any]) -> None:
+    for name, value in source.items():
+        if index.manifest["source"].get(name, index.manifest.get(name)) != value:
+            raise InputError(
+                f"the index {index.directory} was made with another {name}; give another directory "
+                "(--index), or delete it"
+            )
+
+
+def build_index(
     elmo: Elmo,
     sentences: Iterable[Sentence],
     directory: Path,
     *,
-    layer: Layers,
-    words_limit: int | None,
+    layer: LayerChoice,
+    max_words: int | None,
     source: dict[str, Any],
     graph_from: int,
-    progress: graph.Progress,
+    callback: StageCallback,
 ) -> None:
-    """See `Index.build`."""
+    """Build an index in a directory; see `Index.build`."""
     if elmo.state == "carry":
         raise InputError(
-            "state is 'carry'; an index needs vectors that depend on their sentence alone: "
-            "'settled' or 'zero'"
+            "state is 'carry', but an index needs vectors that depend on their sentence alone; "
+            "expected 'settled' or 'zero'"
         )
-    of = {
+    settings = {
         "model": elmo.bilm.fingerprint,
         "state": elmo.state,
         "dtype": elmo.dtype,
-        "layer": layer_number(elmo, layer),
-        "words_limit": words_limit,
+        "layer": resolve_layer(elmo, layer),
+        "words_limit": max_words,
         "dim": elmo.dim,
     }
     if directory.exists():
@@ -88,31 +153,31 @@ def build(
     try:
         stage.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot make the directory {stage}: {error.strerror}") from None
-    with ExitStack() as held:
-        held.callback(_remove_if_empty, stage)
-        held.enter_context(locked(stage / LOCK))
+        raise InputError(f"cannot create the directory {stage}: {error.strerror}") from None
+    with ExitStack() as stack:
+        stack.callback(_remove_if_empty, stage)
+        stack.enter_context(wait_for_lock(stage / LOCK))
         if not stage.is_dir():
-            return  # somebody else has just finished it
+            return  # another process has just finished it
         if directory.exists():
             _check_free(directory)
-        written = _Writing(stage, of)
-        with written:
-            text = written.embed(elmo, sentences, words_limit, progress)
-        _write_order(stage, written)
-        if written.uses >= graph_from and of["layer"] != 0 and graph.available():
-            shape = (written.uses, elmo.dim)
+        writer = _IndexWriter(stage, settings)
+        with writer:
+            text = writer.embed(elmo, sentences, max_words, callback)
+        _write_order(stage, writer)
+        if writer.uses >= graph_from and settings["layer"] != 0 and graph.is_available():
+            shape = (writer.uses, elmo.dim)
             vectors_ND = np.memmap(stage / VECTORS, "<f2", "r", shape=shape)
-            graph.build_graph(stage, vectors_ND, progress)
+            graph.build_graph(stage, vectors_ND, callback)
         manifest = {
             "format": FORMAT,
             "version": VERSION,
-            **of,
+            **settings,
             "text": text,
             "source": source,
-            "words": written.uses,
-            "sentences": written.sentences,
-            "forms": len(written.forms),
+            "words": writer.uses,
+            "sentences": writer.sentences,
+            "forms": len(writer.forms),
             "graph_from": graph_from,
         }
         write_json(stage / MANIFEST, manifest)
@@ -123,128 +188,129 @@ def build(
         os.replace(stage, directory)
 
 
-def link(index: Index, progress: graph.Progress) -> Index:
-    """Add the graph to an index that was made without usearch, if it is worth it."""
-    large = len(index) >= index.manifest["graph_from"] and index.manifest["layer"] != 0
-    if index.recall is not None or not large or not graph.available():
+def add_graph(index: Index, callback: StageCallback) -> Index:
+    """Add the search graph to a large index that was made without usearch."""
+    is_large = len(index) >= index.manifest["graph_from"] and index.manifest["layer"] != 0
+    if index.recall is not None or not is_large or not graph.is_available():
         return index
-    graph.build_graph(index.directory, index.vectors_ND, progress)
+    graph.build_graph(index.directory, index.vectors_ND, callback)
     return Index.open(index.directory)
 
 
 def _remove_if_empty(stage: Path) -> None:
-    """What has no checkpoint yet is not worth keeping."""
+    """Remove an unfinished index that has no checkpoint yet."""
     if stage.is_dir() and not (stage / CHECKPOINT).exists():
         shutil.rmtree(stage, ignore_errors=True)
 
 
 def _check_free(directory: Path) -> None:
     if (directory / MANIFEST).exists():
-        raise InputError(f"{directory} is an index already: open it, or delete it first")
+        raise InputError(f"{directory} is an index already; open it, or delete it first")
     if not directory.is_dir() or any(directory.iterdir()):
         raise FormatError(
-            f"{directory} is in the way: it is no index; give the name of a new directory"
+            f"{directory} is in the way: it is not an index; expected the name of a new directory"
         )
 
 
-class _Writing:
-    """The growing files of an unfinished index, and how far they are right."""
+class _IndexWriter:
+    """The files of an unfinished index, and how much of them is complete."""
 
-    def __init__(self, stage: Path, of: dict[str, Any]) -> None:
-        self._stage, self._of = stage, of
+    def __init__(self, stage: Path, settings: dict[str, Any]) -> None:
+        self._stage, self._settings = stage, settings
         self.uses = self.sentences = 0
         self.forms: dict[str, int] = {}
-        self._so_far = hashlib.sha256().hexdigest()
+        self._text_hash = hashlib.sha256().hexdigest()
         self._files: dict[str, BinaryIO] = {}
-        self._open = ExitStack()
+        self._open_files = ExitStack()
 
-    def __enter__(self) -> _Writing:
+    def __enter__(self) -> _IndexWriter:
         self._resume()
-        for name in (VECTORS, CHARACTERS, NUMBERS, LENGTHS, FORMS):
-            self._files[name] = self._open.enter_context((self._stage / name).open("ab"))
+        for name in (VECTORS, CHARACTERS, FORM_NUMBERS, LENGTHS, FORMS):
+            self._files[name] = self._open_files.enter_context((self._stage / name).open("ab"))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._open.close()
+        self._open_files.close()
 
     def embed(
         self,
         elmo: Elmo,
         sentences: Iterable[Sentence],
-        limit: int | None,
-        progress: graph.Progress,
+        max_words: int | None,
+        callback: StageCallback,
     ) -> str:
-        """Write all uses; returns the SHA-256 of the text, a space between words, a line each."""
-        choose = elmo.choose(self._of["layer"])
+        """Write all uses, and return the SHA-256 of the text, one line per sentence."""
+        choose = elmo.layer_selector(self._settings["layer"])
         digest = hashlib.sha256()
-        text = _limited(elmo.words(sentences), limit)
+        text = _nonempty(elmo.words(sentences), max_words)
         for words in islice(text, self.sentences):
             digest.update(f"{' '.join(words)}\n".encode("utf-8", "surrogatepass"))
-        if digest.hexdigest() != self._so_far:  # another text, or a shorter one
+        if digest.hexdigest() != self._text_hash:  # another text, or a shorter one
             self._start_over()
             if isinstance(sentences, Iterator):
                 raise InputError(
                     f"{self._stage} held an unfinished index of another text, which is deleted "
-                    "now, but some of this text was read to find that out: start again"
+                    "now; some of this text was read to find that out, so start again"
                 )
-            text = _limited(elmo.words(sentences), limit)
+            text = _nonempty(elmo.words(sentences), max_words)
             digest = hashlib.sha256()
-        checked = self.uses
+        at_checkpoint = self.uses
+        callback(EMBEDDING, self.uses, max_words)
         for words, layers_LTD in elmo.items(text, "all"):
             digest.update(f"{' '.join(words)}\n".encode("utf-8", "surrogatepass"))
             self._append(words, choose(layers_LTD), layers_LTD[0])
-            if self.uses - checked >= CHECK_AFTER:
+            if self.uses - at_checkpoint >= CHECKPOINT_WORDS:
                 self._checkpoint(digest.hexdigest())
-                checked = self.uses
-                progress("embedding", self.uses, limit)
+                at_checkpoint = self.uses
+                callback(EMBEDDING, self.uses, max_words)
         if not self.uses:
-            raise InputError("the corpus has no words; expected text to look for neighbors in")
+            raise InputError("the corpus has no words; expected text to search")
         self._checkpoint(digest.hexdigest())
-        progress("embedding", self.uses, self.uses)
+        callback(EMBEDDING, self.uses, self.uses)
         return digest.hexdigest()
 
     def _append(
         self, words: Sequence[str], vectors_TD: FloatArray, characters_TD: FloatArray
     ) -> None:
         numbers = []
-        for word, alone_D in zip(words, characters_TD, strict=True):
+        for word, character_D in zip(words, characters_TD, strict=True):
             if (number := self.forms.get(word)) is None:
                 if "\n" in word:
                     raise InputError(
-                        f"sentence {self.sentences} has the word {word!r}, with a line break in "
-                        "it: cut it into words first"
+                        f"sentence {self.sentences} has the word {word!r}, which contains a line "
+                        "break; tokenize it first"
                     )
                 number = self.forms[word] = len(self.forms)
                 self._files[FORMS].write(f"{word}\n".encode("utf-8", "surrogatepass"))
-                self._files[CHARACTERS].write(_half(alone_D[None]))
+                self._files[CHARACTERS].write(_to_float16(character_D[None]))
             numbers.append(number)
-        self._files[VECTORS].write(_half(vectors_TD))
-        self._files[NUMBERS].write(np.array(numbers, "<i4").tobytes())
+        self._files[VECTORS].write(_to_float16(vectors_TD))
+        self._files[FORM_NUMBERS].write(np.array(numbers, "<i4").tobytes())
         self._files[LENGTHS].write(np.array([len(words)], "<i4").tobytes())
         self.uses += len(words)
         self.sentences += 1
 
-    def _checkpoint(self, so_far: str) -> None:
+    def _checkpoint(self, text_hash: str) -> None:
         sizes = {}
         for name, file in self._files.items():
             file.flush()
             os.fsync(file.fileno())
             sizes[name] = file.tell()
-        self._so_far = so_far
+        self._text_hash = text_hash
         counts = {"uses": self.uses, "sentences": self.sentences, "forms": len(self.forms)}
-        state = {"of": self._of, "text": so_far, **counts, "bytes": sizes}
+        state = {"of": self._settings, "text": text_hash, **counts, "bytes": sizes}
         write_json(self._stage / CHECKPOINT, state)
 
     def _resume(self) -> None:
-        """Cut all files to what the checkpoint says, or to nothing."""
+        """Cut all files to what the checkpoint says, or to nothing if it cannot be used."""
         try:
             state = json.loads((self._stage / CHECKPOINT).read_bytes())
-            right = state["of"] == self._of and all(
+            is_usable = state["of"] == self._settings and all(
                 (self._stage / name).stat().st_size >= size for name, size in state["bytes"].items()
             )
         except (OSError, ValueError, KeyError):
-            right = False
-        if not right:
+            is_usable = False
+        if not is_usable:
             self._start_over()
             return
         for name, size in state["bytes"].items():
@@ -252,7 +318,7 @@ class _Writing:
         forms = (self._stage / FORMS).read_bytes().decode("utf-8", "surrogatepass").split("\n")
         self.forms = {form: number for number, form in enumerate(forms[:-1])}
         self.uses, self.sentences = state["uses"], state["sentences"]
-        self._so_far = state["text"]
+        self._text_hash = state["text"]
 
     def _start_over(self) -> None:
         for file in self._files.values():
@@ -262,29 +328,23 @@ class _Writing:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.uses = self.sentences = 0
         self.forms = {}
-        self._so_far = hashlib.sha256().hexdigest()
+        self._text_hash = hashlib.sha256().hexdigest()
 
 
-def _limited(sentences: Iterable[Sequence[str]], limit: int | None) -> Iterator[Sequence[str]]:
-    count = 0
-    for words in sentences:
-        if not words:
-            continue
-        yield words
-        count += len(words)
-        if limit is not None and count >= limit:
-            return
+def _nonempty(sentences: Iterable[Sequence[str]], max_words: int | None) -> Iterator[Sequence[str]]:
+    """Return the sentences that have words, up to a number of words."""
+    return limit_words((words for words in sentences if words), max_words)
 
 
-def _half(vectors_ND: FloatArray) -> bytes:
+def _to_float16(vectors_ND: FloatArray) -> bytes:
     return unit_length(vectors_ND).astype("<f2").tobytes()
 
 
-def _write_order(stage: Path, written: _Writing) -> None:
-    """The uses by word, whatever its case, and which sentences are repetitions."""
+def _write_order(stage: Path, writer: _IndexWriter) -> None:
+    """Write the uses grouped by word, ignoring case, and which sentences are repeated."""
     keys: dict[str, int] = {}
-    key_V = np.array([keys.setdefault(f.casefold(), len(keys)) for f in written.forms], np.int64)
-    form_N = np.fromfile(stage / NUMBERS, "<i4")
+    key_V = np.array([keys.setdefault(f.casefold(), len(keys)) for f in writer.forms], np.int64)
+    form_N = np.fromfile(stage / FORM_NUMBERS, "<i4")
     order_N = np.argsort(key_V[form_N], kind="stable")
     order_N.astype("<i8").tofile(stage / ORDER)
     ends_S = np.cumsum(np.fromfile(stage / LENGTHS, "<i4"), dtype=np.int64)

@@ -1,152 +1,195 @@
-"""The measurement: the uses in an indexed corpus that are nearest to a word in some sentences.
+"""The nearest uses of a word in a corpus, as a measurement.
 
-Beside them stand the nearest words by vectors that know no context, as in the paper's table for
+Beside them are the nearest words by vectors that know no context, as in the paper's table for
 "play".
 
-Shape letters: N words, D size of a vector, E size of a static one.
+Shape letters: N words, D size of a vector, E size of a static vector.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from elmokit.bilm.weights import FloatArray
-from elmokit.elmo import Elmo, Layers, Sentence
+from elmokit.elmo import Elmo, LayerChoice, Sentence
 from elmokit.errors import InputError
-from elmokit.probe.excerpt import line
-from elmokit.probe.neighbors.index import Index
-from elmokit.probe.neighbors.nearest import one_use, unit_length
-from elmokit.probe.plane import on_plane
-from elmokit.probe.results import Json, measurement
+from elmokit.probe.excerpt import excerpt_line
+from elmokit.probe.neighbors.index import DIGITS, Index, nearest_distinct
+from elmokit.probe.neighbors.word_use import embed_word, unit_length
+from elmokit.probe.plane import project_to_plane
+from elmokit.probe.results import Measurement, make_measurement, make_signature
+from elmokit.progress import StageCallback, ignore_stages
+from elmokit.vectors.static import GLOVE, has_glove, read_static
 
-BACKGROUND = 150
-"""At most so many other uses of the word are in the picture."""
+PLOTTED_USES = 150
+"""Other uses of the word in the figure, at most."""
+AUTO = "auto"
+"""Static vectors by default: GloVe if it is installed, else none."""
 
 
 class StaticWords(NamedTuple):
-    """The nearest words by vectors that know no context."""
+    """The nearest words by static vectors, which know no context."""
 
     name: str
-    """Whose vectors."""
+    """Name of the vectors."""
     words: Sequence[tuple[str, float]]
-    """Each with its cosine, the nearest first; none if the word has no vector."""
+    """Words with their cosines, nearest first; empty if the word has no vector."""
 
 
-def static_neighbors(source: str, word: str, number: int) -> StaticWords:
-    """By GloVe (`"glove"`) or a file of static vectors."""
-    from elmokit.vectors.static import GLOVE, read_static
-
-    words, vectors_NE = read_static(source)
-    name = "GloVe" if source == GLOVE else source
-    for wanted in dict.fromkeys((word, word.lower())):
-        if wanted in words:
-            unit_E = unit_length(np.array(vectors_NE[[words.index(wanted)]], np.float32))[0]
-            break
-    else:
-        return StaticWords(name, [])
-    lengths_N = np.maximum(np.sqrt(np.einsum("ne,ne->n", vectors_NE, vectors_NE)), 1e-12)
-    cosine_N = np.round((vectors_NE @ unit_E) / lengths_N, 6)
-    seen, found = {word.casefold()}, []
-    for i in np.argsort(-cosine_N, kind="stable").tolist():
-        if (folded := words[i].casefold()) not in seen:
-            seen.add(folded)
-            found.append((words[i], float(cosine_N[i])))
-            if len(found) == number:
-                break
-    return StaticWords(name, found)
-
-
-def neighbors_measured(
+def find_neighbors(
     elmo: Elmo,
-    index: Index,
     word: str,
-    sentences: Sequence[Sentence],
-    signature: Json,
+    sentences: str | Sequence[Sentence],
+    corpus: Index | str | Path | Sequence[str | Path],
     *,
     number: int = 10,
     same_word: bool = False,
-    at: int = 1,
+    occurrence: int = 1,
+    layer: LayerChoice = "top",
+    max_words: int | None = None,
     exact: bool = False,
-    static: StaticWords | None = None,
-    searched: Callable[[float], None] = lambda seconds: None,
-) -> Json:
-    """The measurement: the uses in an indexed corpus that are nearest to the word in each sentence.
+    static_vectors: str | None = AUTO,
+    callback: StageCallback = ignore_stages,
+    on_search: Callable[[float], None] | None = None,
+) -> Measurement:
+    """Return the uses of words in a corpus that are most similar to a word in some sentences.
+
+    The command `elmo neighbors` does this. The result is a measurement, as JSON holds it.
 
     Args:
-        elmo: the model that the index was made with.
-        index: the corpus.
-        word: stands in all of the sentences.
-        sentences: in which it is used.
-        signature: of the measurement.
-        number: of neighbors, for each sentence.
-        same_word: only uses of the same word.
-        at: which one, in a sentence that has the word several times.
-        exact: look at every use, even if there is a graph.
-        static: what to show beside it.
-        searched: hears how long each search took.
+        elmo: The model.
+        word: The word, in upper or lower case.
+        sentences: One or more sentences with this word, as text or as words.
+        corpus: Text files or directories to search, or an index of a corpus. The files are indexed
+            once, in the cache; `Index.from_files` has more options.
+        number: Neighbors per sentence.
+        same_word: Return only uses of the same word.
+        occurrence: Which one, if a sentence has the word several times; the first is 1.
+        layer: Layer of the vectors: `"top"`, `"mix"` or a number. An index has its own layer.
+        max_words: Number of words of the files to index; all by default.
+        exact: Compare every use, even if the index has a graph for fast search.
+        static_vectors: Static vectors to compare with: `"glove"`, a file, or None; by default
+            GloVe if it is installed.
+        callback: Called with the stage of the indexing, how much is done and how much there is.
+        on_search: Called after each search with the seconds it took.
     """
-    if elmo.bilm.fingerprint != index.manifest["model"]:
-        raise InputError(f"the index {index.directory} was made with another model")
-    layer: Layers = index.manifest["layer"]
-    asked = [one_use(elmo, word, sentence, layer, at) for sentence in sentences]
-    only = word if same_word else None
-    answers = []
-    for use in asked:
+    queries = [sentences] if isinstance(sentences, str) else list(sentences)
+    if isinstance(corpus, Index):
+        if elmo.bilm.fingerprint != corpus.manifest["model"]:
+            raise InputError(f"the index {corpus.directory} was made with another model")
+        layer = corpus.manifest["layer"]
+    # Embedding comes first: a missing word is reported before the corpus is indexed.
+    uses = [embed_word(elmo, word, sentence, layer, occurrence) for sentence in queries]
+    if isinstance(corpus, Index):
+        index = corpus
+    else:
+        index = Index.from_files(elmo, corpus, layer=layer, max_words=max_words, callback=callback)
+    static = _find_static_words(static_vectors, word, number)
+    results = []
+    for use in uses:
         started = time.perf_counter()
-        answers.append(index.nearest(use.vector, number, word=only, but=use.words, exact=exact))
-        searched(time.perf_counter() - started)
-    rows = index.rows_of(word)
-    shown = {each.row for answer in answers for each in answer}
-    others = [row for row in _spread(rows.tolist(), BACKGROUND) if row not in shown]
-    vectors = [unit_length(np.stack([use.vector for use in asked]).astype(np.float32))]
-    vectors += [_at(index, [each.row for each in answer]) for answer in answers]
-    places = iter(on_plane(np.concatenate([*vectors, _at(index, others)])))
-    questions: list[Json] = [
-        {"words": list(use.words), "place": use.place, "at": next(places)} for use in asked
+        results.append(
+            index.search(
+                use.vector,
+                number,
+                word=word if same_word else None,
+                exclude=use.words,
+                exact=exact,
+            )
+        )
+        if on_search is not None:
+            on_search(time.perf_counter() - started)
+    rows = index.find_uses(word)
+    listed = {neighbor.row for neighbors in results for neighbor in neighbors}
+    others = [row for row in _evenly_spaced(rows.tolist(), PLOTTED_USES) if row not in listed]
+    vectors = [unit_length(np.stack([use.vector for use in uses]).astype(np.float32))]
+    vectors += [_row_vectors(index, [each.row for each in neighbors]) for neighbors in results]
+    points = iter(project_to_plane(np.concatenate([*vectors, _row_vectors(index, others)])))
+    questions: list[Measurement] = [
+        {"words": list(use.words), "place": use.position, "at": next(points)} for use in uses
     ]
-    for question, answer in zip(questions, answers, strict=True):
+    for question, neighbors in zip(questions, results, strict=True):
         question["neighbors"] = [
             {
-                "similarity": round(each.similarity, 4),
-                "words": list(each.words),
-                "place": each.place,
-                "at": next(places),
+                "similarity": round(neighbor.similarity, 4),
+                "words": list(neighbor.words),
+                "place": neighbor.position,
+                "at": next(points),
             }
-            for each in answer
+            for neighbor in neighbors
         ]
-    alone = elmo.embed([[word]], 0)[0][0]
-    return measurement(
+    character_D = elmo.embed([[word]], 0)[0][0]
+    return make_measurement(
         "neighbors",
-        signature,
+        {
+            **make_signature(elmo, {}),
+            "data": index.manifest["source"].get("data", {"index": index.manifest["text"]}),
+            "text": index.manifest["text"],
+            "layer": index.manifest["layer"],
+            "asked": [
+                word,
+                *(each if isinstance(each, str) else " ".join(each) for each in queries),
+            ],
+            "at": occurrence,
+            "number": number,
+            "same_word": same_word,
+            "exact": exact,
+            "vectors": None if static is None else static.name,
+        },
         word=word,
-        layer=layer,
+        layer=index.manifest["layer"],
         same_word=same_word,
         corpus={key: index.manifest[key] for key in ("words", "sentences", "forms")},
         uses_of_the_word=len(rows),
         exact=exact or same_word or index.recall is None,
         recall_at_10=None if exact or same_word else index.recall,
         questions=questions,
-        other_uses=[_other(index, row, next(places)) for row in others],
-        characters=[list(each) for each in index.nearest_forms(alone, word, number)],
+        other_uses=[
+            {"text": excerpt_line(*index.get_use(row), side=60), "at": next(points)}
+            for row in others
+        ],
+        characters=[list(each) for each in index.nearest_words(character_D, word, number)],
         static=None if static is None else {"name": static.name, "words": list(static.words)},
     )
 
 
-def _spread(rows: Sequence[int], most: int) -> list[int]:
-    """At most so many, evenly over all of them."""
-    if len(rows) <= most:
+def find_static_words(source: str, word: str, number: int) -> StaticWords:
+    """Return the nearest words by static vectors.
+
+    Args:
+        source: `"glove"`, or a file of static vectors.
+        word: The word; without a vector of its own, it is looked up in lower case.
+        number: How many words to return.
+    """
+    words, vectors_NE = read_static(source)
+    name = "GloVe" if source == GLOVE else source
+    row = next((words.index(each) for each in (word, word.lower()) if each in words), None)
+    if row is None:
+        return StaticWords(name, [])
+    unit_E = unit_length(np.array(vectors_NE[[row]], np.float32))[0]
+    lengths_N = np.maximum(np.sqrt(np.einsum("ne,ne->n", vectors_NE, vectors_NE)), 1e-12)
+    cosine_N = np.round((vectors_NE @ unit_E) / lengths_N, DIGITS)
+    return StaticWords(name, nearest_distinct(words, cosine_N, word, number))
+
+
+def _find_static_words(source: str | None, word: str, number: int) -> StaticWords | None:
+    if source == AUTO:
+        source = GLOVE if has_glove() else None
+    return None if source is None else find_static_words(source, word, number)
+
+
+def _evenly_spaced(rows: Sequence[int], count: int) -> list[int]:
+    """Return at most `count` of the rows, evenly spaced."""
+    if len(rows) <= count:
         return list(rows)
-    return [rows[k * len(rows) // most] for k in range(most)]
+    return [rows[k * len(rows) // count] for k in range(count)]
 
 
-def _at(index: Index, rows: Sequence[int]) -> FloatArray:
-    found: FloatArray = index.vectors_ND[np.array(rows, np.int64)].astype(np.float32)
-    return found
-
-
-def _other(index: Index, row: int, at: tuple[float, float]) -> Json:
-    return {"text": line(*index.use(row), side=60), "at": at}
+def _row_vectors(index: Index, rows: Sequence[int]) -> FloatArray:
+    vectors: FloatArray = index.vectors_ND[np.array(rows, np.int64)].astype(np.float32)
+    return vectors

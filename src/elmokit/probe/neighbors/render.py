@@ -1,106 +1,102 @@
-"""The neighbors of a word, for readers: tables and a picture, made of the measurement alone."""
+"""Tables and a figure of a `neighbors` measurement, made from the measurement alone."""
 
 from __future__ import annotations
 
-from elmokit.figures import Cloud, Point, points
-from elmokit.probe.excerpt import excerpt, line
-from elmokit.probe.results import Json, Picture, layer_name
+from dataclasses import replace
+
+from elmokit.figures import Point, PointGroup, draw_scatter_plot
+from elmokit.probe.excerpt import excerpt, excerpt_line
+from elmokit.probe.results import Figure, Measurement, layer_name
 from elmokit.probe.tables import Table
 
+QUERY_COLORS = (0, 1, 3, 4, 5)
+"""Color numbers of the query sentences; color 2 is for other uses of the word."""
 
-def tables(found: Json) -> list[Table]:
-    """The nearest words without context, then the nearest uses for each sentence."""
-    word, corpus = found["word"], found["corpus"]
+
+def render_tables(measured: Measurement) -> list[Table]:
+    """Return tables of the nearest context-free words, and of the nearest uses per sentence."""
+    word = measured["word"]
     rows = []
-    if found["static"] is not None:
-        listed = ", ".join(each for each, _ in found["static"]["words"])
-        rows.append((found["static"]["name"], listed or f"has no vector for “{word}”"))
-    rows.append(("characters", ", ".join(each for each, _ in found["characters"])))
-    made = [Table(f"Nearest words to “{word}” in any sentence", ("by", "words"), rows, left=(0, 1))]
-    for question in found["questions"]:
-        cells = []
-        for each in question["neighbors"]:
-            parts = excerpt(each["words"], each["place"])
-            cells.append((f"{each['similarity']:.3f}", *parts))
+    if measured["static"] is not None:
+        listed = ", ".join(each for each, _ in measured["static"]["words"])
+        rows.append((measured["static"]["name"], listed or f"has no vector for “{word}”"))
+    rows.append(("characters", ", ".join(each for each, _ in measured["characters"])))
+    title = f"Nearest words to “{word}” without context"
+    made = [Table(title, ("vectors", "words"), rows, left=(0, 1))]
+    for question in measured["questions"]:
+        cells = [
+            (f"{each['similarity']:.3f}", *excerpt(each["words"], each["place"]))
+            for each in question["neighbors"]
+        ]
+        query = excerpt_line(question["words"], question["place"], side=60)
         made.append(
             Table(
-                f"Nearest uses to: {line(question['words'], question['place'], side=60)}",
+                f"Nearest uses to: {query}",
                 ("cosine", "", "word", ""),
                 cells,
                 left=(2, 3),
                 bold=[(r, 2) for r in range(len(cells))],
-                note="" if cells else _nothing(found),
+                note="" if cells else f"The corpus has no other use of “{word}”.",
             )
         )
-    recall = found["recall_at_10"]
-    how = (
-        "every use was looked at"
+    note = " ".join(filter(None, (made[-1].note, _search_note(measured))))
+    return [*made[:-1], replace(made[-1], note=note)]
+
+
+def _search_note(measured: Measurement) -> str:
+    """Say what was searched, and how."""
+    corpus, recall = measured["corpus"], measured["recall_at_10"]
+    layer = "the mix of all layers" if measured["layer"] == "mix" else layer_name(measured["layer"])
+    method = (
+        "every use was compared"
         if recall is None
-        else f"the graph finds {recall:.1%} of the ten nearest"
+        else f"the search graph finds {recall:.1%} of the ten nearest"
     )
-    which = "the mix of all layers" if found["layer"] == "mix" else layer_name(found["layer"])
-    note = (
-        f"By {which}, among {corpus['words']:,} uses of {corpus['forms']:,} words in "
-        f"{corpus['sentences']:,} sentences; {found['uses_of_the_word']:,} of them are of "
-        f"“{word}”. One use a sentence; {how}."
+    return (
+        f"Vectors: {layer}. The corpus has {corpus['words']:,} uses of {corpus['forms']:,} words "
+        f"in {corpus['sentences']:,} sentences, among them {measured['uses_of_the_word']:,} uses "
+        f"of “{measured['word']}”. At most one neighbor per sentence; {method}."
     )
-    last = made[-1]
-    made[-1] = Table(
-        last.title,
-        last.columns,
-        last.rows,
-        " ".join(filter(None, (last.note, note))),
-        last.left,
-        last.bold,
-    )
-    return made
 
 
-def _nothing(found: Json) -> str:
-    return f"The corpus has no other use of “{found['word']}”."
-
-
-def pictures(found: Json) -> list[Picture]:
-    """The uses on a plane: those asked for, their neighbors, and other uses of the word."""
-    word = found["word"]
-    several = len(found["questions"]) > 1
-    clouds = []
+def render_figures(measured: Measurement) -> list[Figure]:
+    """Return a scatter plot of the query uses, their neighbors, and other uses of the word."""
+    word = measured["word"]
+    several = len(measured["questions"]) > 1
+    groups = []
     labeled = {word.casefold()}
-    for number, question in enumerate(found["questions"]):
-        text = line(question["words"], question["place"], side=60)
+    for number, question in enumerate(measured["questions"]):
+        tooltip = excerpt_line(question["words"], question["place"], side=60)
         label = f"{number + 1}: {word}" if several else word
-        asked = _point(question, text, label, large=True)
-        near = []
+        query = _point(question, tooltip, label, large=True)
+        points = []
         for each in question["neighbors"]:
-            other: str = each["words"][each["place"]]
-            # A name for each word but the one asked for, and only once.
-            new = other.casefold() not in labeled
-            labeled.add(other.casefold())
-            near.append(_point(each, _told(each), other if new else ""))
-        clouds.append(
-            Cloud(_near(found, number), [*near, asked], color=(0, 1, 3, 4, 5)[number % 5])
-        )
-    if found["other_uses"]:
-        others = [_point(each, each["text"]) for each in found["other_uses"]]
-        clouds.insert(0, Cloud(f"other uses of “{word}”", others, color=2))
+            neighbor: str = each["words"][each["place"]]
+            # Each word other than the query is labeled once.
+            is_new = neighbor.casefold() not in labeled
+            labeled.add(neighbor.casefold())
+            text = excerpt_line(each["words"], each["place"], side=60)
+            tooltip = f"{each['similarity']:.3f}: {text}"
+            points.append(_point(each, tooltip, neighbor if is_new else ""))
+        color = QUERY_COLORS[number % len(QUERY_COLORS)]
+        groups.append(PointGroup(_group_name(measured, number), [*points, query], color=color))
+    if measured["other_uses"]:
+        others = [_point(each, each["text"]) for each in measured["other_uses"]]
+        groups.insert(0, PointGroup(f"other uses of “{word}”", others, color=2))
     note = "Vectors on the plane in which they differ most (PCA). Large: the uses asked for."
-    return [Picture("", points(f"“{word}” in context", clouds, note=note))]
+    return [Figure("", draw_scatter_plot(f"“{word}” in context", groups, note=note))]
 
 
-def _near(found: Json, number: int) -> str:
-    """What a cloud is called: as much of the sentence as there is room for."""
-    questions = found["questions"]
+def _group_name(measured: Measurement, number: int) -> str:
+    """Return the legend of a query's neighbors: as much of the sentence as there is room for."""
+    questions = measured["questions"]
     use = questions[number]
     if len(questions) > 3:
         return f"near {number + 1}"
-    short = line(use["words"], use["place"], side=14 if len(questions) < 3 else 5)
-    return f"near {number + 1}: {short}" if len(questions) > 1 else f"near {short}"
+    text = excerpt_line(use["words"], use["place"], side=14 if len(questions) < 3 else 5)
+    return f"near {number + 1}: {text}" if len(questions) > 1 else f"near {text}"
 
 
-def _point(use: Json, name: str, label: str = "", large: bool = False) -> Point:
+def _point(use: Measurement, name: str, label: str = "", large: bool = False) -> Point:
     x, y = use["at"]
     return Point(x, y, name, label, large)
-
-
-def _told(each: Json) -> str:
-    return f"{each['similarity']:.3f}: {line(each['words'], each['place'], side=60)}"

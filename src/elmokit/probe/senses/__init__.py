@@ -1,1 +1,1 @@
-"""Which sense a word is used in, by the nearest of the senses of WordNet."""
+"""The sense probe: which WordNet sense a word is used in, by the nearest sense vector."""

@@ -1,42 +1,44 @@
-"""Senses as vectors: the mean of each layer's vectors over all uses of a sense in a corpus.
+"""Sense vectors: the mean of each layer's vectors over all uses of a sense in a corpus.
 
-Knows nothing of files and scores.
+Knows nothing about files and scores.
 
 Shape letters: S senses of a lemma, L layers, T words, D size of a vector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import numpy as np
 import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo
-from elmokit.probe.neighbors.nearest import unit_length
-from elmokit.probe.senses.uses import SenseText, Use
+from elmokit.probe.neighbors.word_use import unit_length
+from elmokit.probe.senses.corpus import SenseCorpus, SenseUse
 from elmokit.probe.senses.wordnet import WordNet, lemma_and_part
+from elmokit.progress import ProgressCallback, ignore_progress
 
-Sums = npt.NDArray[np.float64]
+Vectors = npt.NDArray[np.float64]
 Lemma = tuple[str, str]
 """A lemma and its part of speech."""
 
 TIE = 1e-6
-"""Cosines that differ by less are equal: layer 0 has one vector for all uses of a word form."""
+"""Cosines that differ by less count as equal: layer 0 has the same vector for all uses of a word
+form."""
 
 
 def count_senses(
-    text: SenseText, wordnet: WordNet, only: Collection[Lemma] | None = None
+    text: SenseCorpus, wordnet: WordNet, only: Collection[Lemma] | None = None
 ) -> dict[Lemma, dict[str, int]]:
-    """How often a corpus uses each sense of each lemma; the most frequent first.
+    """Count how often a corpus uses each sense of each lemma; returns the most frequent first.
 
-    Senses that are equally frequent are in WordNet's order; those that it has not are left out.
+    Equally frequent senses are in WordNet's order; senses that are not in WordNet are left out.
 
     Args:
-        text: the corpus.
-        wordnet: what gives the order.
-        only: the lemmas that are wanted; all by default.
+        text: The corpus.
+        wordnet: The senses and their order.
+        only: Lemmas to count; all by default.
     """
     counts: dict[Lemma, dict[str, int]] = {}
     for use in text.uses():
@@ -58,12 +60,16 @@ def count_senses(
 
 
 class SenseInventory:
-    """The senses of a corpus and their mean vectors, by lemma."""
+    """The senses of each lemma in a corpus, with their mean vectors."""
 
     def __init__(self, counts: dict[Lemma, dict[str, int]], layers: int, dim: int) -> None:
-        """No use has been added yet; `counts` has the senses of a lemma in order, the best first.
+        """Create an inventory without any use.
 
-        Of senses that are equally near the one that comes first in that order is taken.
+        Args:
+            counts: The senses of each lemma, as `count_senses` returns them. Among equally near
+                senses, the first one in this order is chosen.
+            layers: Number of layers of the model.
+            dim: Size of its vectors.
         """
         self._senses = {lemma: list(of_lemma) for lemma, of_lemma in counts.items()}
         self._sums = {
@@ -72,41 +78,41 @@ class SenseInventory:
         self._counts = {
             lemma: np.zeros(len(keys), np.int64) for lemma, keys in self._senses.items()
         }
-        self._units: dict[Lemma, tuple[Sums, Sums]] = {}
+        self._units: dict[Lemma, tuple[Vectors, Vectors]] = {}
 
     @classmethod
-    def learn(
+    def build(
         cls,
         elmo: Elmo,
-        text: SenseText,
+        text: SenseCorpus,
         counts: dict[Lemma, dict[str, int]],
-        tell: Callable[[int], None] = lambda sentences: None,
+        progress: ProgressCallback = ignore_progress,
     ) -> SenseInventory:
-        """Read a corpus and add all uses of the senses that `counts` has.
+        """Embed a corpus and add all uses of the senses in `counts`.
 
-        Sentences stream through: no more than some are held. Those without such a use are not read.
+        Sentences are streamed, and only those with such a use are embedded.
 
         Args:
-            elmo: any model; it takes the words as they are.
-            text: the corpus.
-            counts: what `count_senses` found in it.
-            tell: hears how many sentences were read.
+            elmo: Any model; it takes the words as they are.
+            text: The corpus.
+            counts: The senses to include, as `count_senses` returns them.
+            progress: Called with the number of sentences done and of all sentences to embed.
         """
         inventory = cls(counts, elmo.layers, elmo.dim)
-        wanted = [
+        relevant = [
             sentence
             for sentence in text.sentences
             if any((use.lemma, use.part) in counts for use in sentence.uses)
         ]
-        vectors = elmo.stream((sentence.words for sentence in wanted), layers="all")
-        for number, (sentence, vectors_LTD) in enumerate(zip(wanted, vectors, strict=True), 1):
+        vectors = elmo.stream((sentence.words for sentence in relevant), layers="all")
+        for number, (sentence, vectors_LTD) in enumerate(zip(relevant, vectors, strict=True), 1):
             for use in sentence.uses:
                 inventory.add(use, vectors_LTD)
-            tell(number)
+            progress(number, len(relevant))
         return inventory
 
-    def add(self, use: Use, vectors_LTD: FloatArray) -> None:
-        """One more use, given with all vectors of its sentence."""
+    def add(self, use: SenseUse, vectors_LTD: FloatArray) -> None:
+        """Add a use, given with all vectors of its sentence."""
         senses = self._senses.get((use.lemma, use.part))
         if senses is None:
             return
@@ -118,30 +124,30 @@ class SenseInventory:
         self._units.pop((use.lemma, use.part), None)
 
     def senses(self, lemma: str, part: str) -> list[str]:
-        """The keys of a lemma's senses, the best first; none if the corpus has not got it."""
+        """Return the keys of a lemma's senses, the preferred one first; empty if it is unknown."""
         return list(self._senses.get((lemma, part), ()))
 
-    def mean(self, key: str) -> Sums:
-        """A sense's mean vectors (L, D); KeyError if no use of it was added."""
+    def mean(self, key: str) -> Vectors:
+        """Return the mean vectors (L, D) of a sense; `KeyError` if no use of it was added."""
         lemma = lemma_and_part(key)
         if key in self._senses.get(lemma, ()):
-            place = self._senses[lemma].index(key)
-            if count := self._counts[lemma][place]:
-                mean_LD: Sums = self._sums[lemma][place] / count
+            index = self._senses[lemma].index(key)
+            if count := self._counts[lemma][index]:
+                mean_LD: Vectors = self._sums[lemma][index] / count
                 return mean_LD
         raise KeyError(key)
 
-    def nearest(self, use: Use, vectors_LTD: FloatArray) -> list[str]:
-        """The sense that each layer finds nearest, by cosine, and last that of all side by side.
+    def nearest(self, use: SenseUse, vectors_LTD: FloatArray) -> list[str]:
+        """Return the nearest sense by cosine for each layer, and last for all layers side by side.
 
-        Empty if the corpus has not got the lemma.
+        Empty if the corpus does not have the lemma.
         """
         lemma = use.lemma, use.part
         senses = self._senses.get(lemma)
         if senses is None:
             return []
         if lemma not in self._units:
-            # To a cosine a sum is as good as a mean: its length does not matter.
+            # The cosine does not depend on the length, so sums serve as well as means.
             sums_SLD = self._sums[lemma]
             self._units[lemma] = (
                 unit_length(sums_SLD),
@@ -156,7 +162,7 @@ class SenseInventory:
         return [senses[i] for i in best]
 
 
-def use_vector(use: Use, vectors_LTD: FloatArray) -> Sums:
-    """Each layer's vector of a use: the mean of its words'."""
-    vector_LD: Sums = vectors_LTD[:, use.start : use.end].mean(axis=1, dtype=np.float64)
+def use_vector(use: SenseUse, vectors_LTD: FloatArray) -> Vectors:
+    """Return each layer's vector of a use: the mean over its words."""
+    vector_LD: Vectors = vectors_LTD[:, use.start : use.end].mean(axis=1, dtype=np.float64)
     return vector_LD

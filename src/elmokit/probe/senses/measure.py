@@ -1,185 +1,273 @@
-"""The sense probe: which sense a word is used in, told by the nearest of the senses' mean vectors.
+"""The sense probe: word sense disambiguation by the nearest sense vector of each layer.
 
-As in the paper: each sense of WordNet has the mean of a layer's vectors over its uses in SemCor,
-and a word takes the nearest sense that its lemma has there, or WordNet's first one if SemCor has
-not got the lemma. Beside it what it has to be compared with: the same network before it learned
-anything, WordNet's first sense, and the most frequent one of SemCor. (Layer 0, the characters
-alone, knows no context: only which form of the word it is.)
+As in the paper: the vector of a WordNet sense is the mean of a layer's vectors over its uses in
+SemCor. A word gets the nearest sense that its lemma has there, or WordNet's first sense if SemCor
+does not have the lemma. The baselines are the same network before training, WordNet's first sense,
+and the most frequent sense in SemCor. (Layer 0, the characters alone, knows no context: only the
+form of the word.)
 
-Of equally near senses the one that SemCor uses more often is taken, then WordNet's order decides.
-Shape letters: N instances.
+Among equally near senses the one that is more frequent in SemCor is chosen, then WordNet's order
+decides. Shape letters: N instances.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.elmo import Elmo
+from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import InputError
-from elmokit.probe.paired import paired
-from elmokit.probe.results import Json, measurement
+from elmokit.probe.paired import BoolArray, compare_paired
+from elmokit.probe.results import (
+    Measurement,
+    ModelOrName,
+    ResultRow,
+    as_elmo,
+    make_measurement,
+    make_signature,
+)
+from elmokit.probe.senses.corpus import SenseCorpus, SenseUse
+from elmokit.probe.senses.evaluation_sets import (
+    DATA,
+    find_evaluation_sets,
+    find_gold_keys,
+    read_evaluation_set,
+)
 from elmokit.probe.senses.inventory import SenseInventory, count_senses
 from elmokit.probe.senses.render import (
     ALL,
+    ALL_SETS,
     FIRST,
     FREQUENT,
     PARTS,
-    ROWS,
     TRAINED,
     UNTRAINED,
-    WHOLE,
 )
-from elmokit.probe.senses.uses import SenseText, Use
-from elmokit.probe.senses.wordnet import WordNet
+from elmokit.probe.senses.semcor import read_semcor
+from elmokit.probe.senses.wordnet import WordNet, find_wordnet, read_wordnet, wordnet_files
+from elmokit.probe.untrained import untrained_copy
+from elmokit.progress import ProgressCallback, ignore_progress
 
-Right = npt.NDArray[np.bool_]
+
+def probe_senses(
+    semcor: str | Path,
+    tests: str | Path | Sequence[str | Path],
+    model: ModelOrName = BUILTIN,
+    *,
+    wordnet: str | Path | None = None,
+    gold: Sequence[str | Path] = (),
+    progress: ProgressCallback = ignore_progress,
+) -> Measurement:
+    """Measure how well each layer of a frozen model disambiguates word senses.
+
+    The command `elmo probe wsd` does this.
+
+    Args:
+        semcor: Directory of SemCor's tag files, or a corpus in the format of the test sets.
+        tests: Test sets `X.data.xml`, or directories of them.
+        model: A model, or the name or path of one.
+        wordnet: Directory of WordNet's files; the installed WordNet by default.
+        gold: Files of gold keys, one per test set; `X.gold.key.txt` beside each by default.
+        progress: Called with the number of sentences done and of all sentences.
+
+    Returns:
+        The measurement, of kind `"wsd"`.
+    """
+    given = [tests] if isinstance(tests, (str, Path)) else tests
+    paths = list(dict.fromkeys(path for test in given for path in find_evaluation_sets(test)))
+    if gold and len(gold) != len(paths):
+        raise InputError(
+            f"there are {len(gold)} files of gold keys for {len(paths)} test sets; expected one "
+            "for each set, or none"
+        )
+    gold_paths = [Path(path) for path in gold] or [find_gold_keys(path) for path in paths]
+    wordnet_directory = Path(wordnet) if wordnet is not None else find_wordnet()
+    elmo = as_elmo(model)
+    senses = read_wordnet(wordnet_directory)
+    sets = [read_evaluation_set(path, keys) for path, keys in zip(paths, gold_paths, strict=True)]
+    corpus = _read_corpus(semcor)
+    networks = {TRAINED: elmo, UNTRAINED: Elmo(untrained_copy(elmo.bilm), threads=elmo.threads)}
+    answers = choose_senses(networks, corpus, sets, senses, progress=progress)
+    data: dict[str, str | Path] = {"semcor": semcor}
+    data |= {f"wordnet {path.name}": path for path in wordnet_files(wordnet_directory)}
+    for test, path, keys in zip(sets, paths, gold_paths, strict=True):
+        data |= {f"test {test.name}": path, f"gold {test.name}": keys}
+    return measure_senses(answers, corpus, make_signature(elmo, data))
+
+
+def _read_corpus(path: str | Path) -> SenseCorpus:
+    """Read SemCor as it was published, or in the format of the evaluation framework."""
+    root = Path(path).expanduser()
+    files = sorted(root.glob(f"*{DATA}")) if root.is_dir() else [root]
+    if len(files) == 1 and files[0].name.endswith(DATA):
+        return read_evaluation_set(files[0])
+    return read_semcor(root)
 
 
 @dataclass(frozen=True)
-class Way:
-    """A way to choose a sense, and where it was right."""
+class SenseMethod:
+    """A method of choosing a sense, and the instances where its choice was correct."""
 
     network: str
-    """`"trained"` or `"untrained"`; `""` for a rule that needs no network."""
+    """`"trained"` or `"untrained"`; `""` for a baseline without a network."""
     layer: str
-    """`"0"` to the top layer's number, or `"all"`; a rule's name: `"first"`, `"frequent"`."""
-    right_N: Right
-    """For every instance of all sets, one set after another."""
+    """`"0"` to the number of the top layer, or `"all"`; for a baseline its name, `"first"` or
+    `"frequent"`."""
+    correct_N: BoolArray
+    """For every instance of all test sets, whether the chosen sense is correct."""
 
 
 @dataclass(frozen=True)
-class SenseProbe:
-    """What was found on some sets."""
+class SenseAnswers:
+    """The choices of all methods on some test sets."""
 
-    ways: list[Way]
+    methods: list[SenseMethod]
     sets: dict[str, slice]
-    """Where the instances of each set are."""
+    """Where the instances of each test set are."""
     part_N: npt.NDArray[np.str_]
-    """Parts of speech: n, v, a, r."""
+    """Part of speech of each instance: n, v, a or r."""
     seen_N: npt.NDArray[np.int64]
-    """How many senses the corpus has of the instance's lemma."""
+    """Number of senses that the corpus has for each instance's lemma."""
 
     @property
     def whole(self) -> slice:
-        """The instances of all sets, each once: those of the set `ALL`, if it is there."""
-        return self.sets.get(WHOLE, slice(0, len(self.part_N)))
+        """The instances of all test sets, each once: those of the set `ALL`, if it is there."""
+        return self.sets.get(ALL_SETS, slice(0, len(self.part_N)))
 
-    def way(self, network: str, layer: str) -> Way:
-        """The one of this name."""
-        for way in self.ways:
-            if (way.network, way.layer) == (network, layer):
-                return way
+    def method(self, network: str, layer: str) -> SenseMethod:
+        """Return the method of a network and a layer."""
+        for method in self.methods:
+            if (method.network, method.layer) == (network, layer):
+                return method
         raise InputError(f"there is no layer {layer!r} of a network {network!r}")
 
 
-def sense_probe(
+def choose_senses(
     networks: Mapping[str, Elmo],
-    corpus: SenseText,
-    tests: Sequence[SenseText],
+    corpus: SenseCorpus,
+    tests: Sequence[SenseCorpus],
     wordnet: WordNet,
     *,
-    tell: Callable[[int, int], None] = lambda done, of: None,
-) -> SenseProbe:
-    """Choose a sense for every instance of the sets, by every layer of some networks.
+    progress: ProgressCallback = ignore_progress,
+) -> SenseAnswers:
+    """Choose a sense for every instance of the test sets, with every layer of some networks.
 
     Args:
-        networks: `"trained"` and, to compare it with, `"untrained"`; words are taken as they are.
-        corpus: what the vectors of senses are made of: SemCor.
-        tests: what is scored; of other names each.
-        wordnet: the senses and their order.
-        tell: hears how many of how many sentences were read.
+        networks: The models `"trained"` and, as a baseline, `"untrained"`; they take words as they
+            are.
+        corpus: Corpus to build the sense vectors from: SemCor.
+        tests: Test sets, each with a name of its own.
+        wordnet: The senses and their order.
+        progress: Called with the number of sentences done and of all sentences.
     """
-    if not networks or not set(networks) <= set(ROWS) - {""}:
+    if not networks or not set(networks) <= {TRAINED, UNTRAINED}:
         raise InputError(f"networks are {list(networks)}; expected {TRAINED!r} and {UNTRAINED!r}")
     if not tests or len({test.name for test in tests}) != len(tests):
         raise InputError(
-            f"the sets are called {[test.name for test in tests]}; expected one at least, and "
-            "another name for each"
+            f"the test sets are named {[test.name for test in tests]}; expected at least one, and "
+            "a different name for each"
         )
     uses = [use for test in tests for use in test.uses()]
     counts = count_senses(corpus, wordnet, {(use.lemma, use.part) for use in uses})
     if not counts:
-        raise InputError(f"{corpus.name} has no lemma of the sets; expected a corpus of senses")
+        raise InputError(
+            f"{corpus.name} has no lemma of the test sets; expected a corpus annotated with senses"
+        )
     senses = [list(counts.get((use.lemma, use.part), ())) for use in uses]
     first = [wordnet.first(use.lemma, use.part) for use in uses]
     frequent = [keys[0] if keys else back for keys, back in zip(senses, first, strict=True)]
-    ways = [Way("", FIRST, _right(first, uses)), Way("", FREQUENT, _right(frequent, uses))]
+    methods = [
+        SenseMethod("", FIRST, _correct(first, uses)),
+        SenseMethod("", FREQUENT, _correct(frequent, uses)),
+    ]
     sentences = [sentence for test in tests for sentence in test.sentences]
     total = len(corpus.sentences) + len(sentences)
     for number, (network, elmo) in enumerate(networks.items()):
         before = number * total
 
-        def told(done: int, before: int = before) -> None:
-            tell(before + done, len(networks) * total)
+        def report(done: int, _: int | None = None, before: int = before) -> None:
+            progress(before + done, len(networks) * total)
 
-        inventory = SenseInventory.learn(elmo, corpus, counts, told)
-        names = [*map(str, range(elmo.layers)), ALL]
-        answers: list[list[str | None]] = [[] for _ in names]
-        backed_off = iter(first)
+        inventory = SenseInventory.build(elmo, corpus, counts, report)
+        layers = [*map(str, range(elmo.layers)), ALL]
+        choices: list[list[str | None]] = [[] for _ in layers]
+        fallbacks = iter(first)
         stream = elmo.stream((sentence.words for sentence in sentences), layers="all")
         for done, (sentence, vectors_LTD) in enumerate(zip(sentences, stream, strict=True), 1):
             for use in sentence.uses:
-                back = next(backed_off)
+                fallback = next(fallbacks)
                 nearest = inventory.nearest(use, vectors_LTD)
-                for layer, answer in enumerate(answers):
-                    answer.append(nearest[layer] if nearest else back)
-            told(len(corpus.sentences) + done)
-        ways += [
-            Way(network, name, _right(found, uses))
-            for name, found in zip(names, answers, strict=True)
+                for layer, chosen in enumerate(choices):
+                    chosen.append(nearest[layer] if nearest else fallback)
+            report(len(corpus.sentences) + done)
+        methods += [
+            SenseMethod(network, layer, _correct(chosen, uses))
+            for layer, chosen in zip(layers, choices, strict=True)
         ]
     ends = np.cumsum([sum(1 for _ in test.uses()) for test in tests]).tolist()
     starts = [0, *ends]
-    return SenseProbe(
-        ways,
+    return SenseAnswers(
+        methods,
         {test.name: slice(starts[i], ends[i]) for i, test in enumerate(tests)},
         np.array([use.part for use in uses]),
         np.array([len(keys) for keys in senses]),
     )
 
 
-def _right(answers: Sequence[str | None], uses: Sequence[Use]) -> Right:
-    return np.array([key in use.keys for key, use in zip(answers, uses, strict=True)], np.bool_)
+def _correct(choices: Sequence[str | None], uses: Sequence[SenseUse]) -> BoolArray:
+    return np.array([key in use.keys for key, use in zip(choices, uses, strict=True)], np.bool_)
 
 
 # -- the measurement -----------------------------------------------------------------------------
 
 
-def measure(probe: SenseProbe, corpus: SenseText, signature: Json) -> Json:
-    """The numbers, for a file. All F1 are from 0 to 1."""
-    whole = probe.whole
-    parts: dict[str, Right] = {part: probe.part_N[whole] == part for part in PARTS}
-    seen: Right = probe.seen_N[whole] > 0
-    choice: Right = probe.seen_N[whole] > 1
+def measure_senses(
+    answers: SenseAnswers, corpus: SenseCorpus, signature: Mapping[str, object]
+) -> Measurement:
+    """Return the F1 scores of all methods, from 0 to 1, as a measurement.
+
+    Every instance is answered, so that F1 is the accuracy.
+
+    Args:
+        answers: The choices of all methods.
+        corpus: The corpus that the sense vectors were built from.
+        signature: What determines the measurement; see `results.make_signature`.
+    """
+    whole = answers.whole
+    parts: dict[str, BoolArray] = {part: answers.part_N[whole] == part for part in PARTS}
+    seen: BoolArray = answers.seen_N[whole] > 0
+    choice: BoolArray = answers.seen_N[whole] > 1
     rows = []
-    for way in probe.ways:
-        right = way.right_N[whole]
+    for method in answers.methods:
+        correct = method.correct_N[whole]
         rows.append(
             {
-                "network": way.network,
-                "layer": way.layer,
-                "f1": _share(right),
-                "sets": {name: _share(way.right_N[where]) for name, where in probe.sets.items()},
-                "parts": {part: _share(right[here]) for part, here in parts.items() if here.any()},
-                "seen": _share(right[seen]),
-                "choice": _share(right[choice]),
+                "network": method.network,
+                "layer": method.layer,
+                "f1": _mean(correct),
+                "sets": {
+                    name: _mean(method.correct_N[where]) for name, where in answers.sets.items()
+                },
+                "parts": {part: _mean(correct[here]) for part, here in parts.items() if here.any()},
+                "seen": _mean(correct[seen]),
+                "choice": _mean(correct[choice]),
             }
         )
-    return measurement(
+    return make_measurement(
         "wsd",
         signature,
         rows=rows,
-        pairs=_pairs(probe),
+        pairs=_comparisons(answers),
         instances={
             "all": len(seen),
             "seen": int(seen.sum()),
             "choice": int(choice.sum()),
             "parts": {part: int(here.sum()) for part, here in parts.items() if here.any()},
-            "sets": {name: where.stop - where.start for name, where in probe.sets.items()},
+            "sets": {name: where.stop - where.start for name, where in answers.sets.items()},
         },
         corpus={
             "name": corpus.name,
@@ -191,31 +279,31 @@ def measure(probe: SenseProbe, corpus: SenseText, signature: Json) -> Json:
     )
 
 
-def _share(right: Right) -> float | None:
-    return float(right.mean()) if len(right) else None
+def _mean(correct: BoolArray) -> float | None:
+    return float(correct.mean()) if len(correct) else None
 
 
-def _pairs(probe: SenseProbe) -> list[Json]:
-    """The top layer of the trained network beside all that it has to be better than."""
-    ways = [way for way in probe.ways if way.layer != ALL]
-    trained = [way for way in ways if way.network == TRAINED]
+def _comparisons(answers: SenseAnswers) -> list[ResultRow]:
+    """Return the comparison of the trained network's top layer with all other methods."""
+    methods = [method for method in answers.methods if method.layer != ALL]
+    trained = [method for method in methods if method.network == TRAINED]
     if not trained:
         return []
     top = trained[-1]
     others = [*reversed(trained[:-1])]
-    others += [way for way in ways if way.network == UNTRAINED and way.layer == top.layer]
-    others += [way for way in ways if not way.network]
-    found = []
+    others += [m for m in methods if m.network == UNTRAINED and m.layer == top.layer]
+    others += [m for m in methods if not m.network]
+    rows = []
     for other in others:
-        pair = paired(top.right_N[probe.whole], other.right_N[probe.whole])
-        found.append(
+        comparison = compare_paired(top.correct_N[answers.whole], other.correct_N[answers.whole])
+        rows.append(
             {
                 "first": [top.network, top.layer],
                 "second": [other.network, other.layer],
-                "only_first": pair.only_first,
-                "only_second": pair.only_second,
-                "difference": pair.difference,
-                "standard_error": pair.standard_error,
+                "only_first": comparison.only_first,
+                "only_second": comparison.only_second,
+                "difference": comparison.difference,
+                "standard_error": comparison.standard_error,
             }
         )
-    return found
+    return rows

@@ -1,25 +1,33 @@
-"""What the sense probe found, for readers: tables and pictures, made of the measurement alone."""
+"""Tables and figures of the sense probe, rendered from its measurement alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from elmokit.figures import Bar, Group, Mark, bars
-from elmokit.probe.layer_bars import cut_axis, layer_bars
-from elmokit.probe.results import Json, Picture, best, layer_name, network_layer_name, percent
+from elmokit.figures import Bar, BarGroup, ReferenceLine, draw_bar_chart
+from elmokit.probe.layer_bars import layer_bars, zoomed_axis
+from elmokit.probe.results import (
+    Figure,
+    Measurement,
+    ResultRow,
+    argmax,
+    layer_name,
+    network_layer_name,
+    percent,
+)
 from elmokit.probe.tables import Table
 
 ALL = "all"
-"""The layers side by side."""
-WHOLE = "ALL"
-"""All sets as one: the name that the evaluation framework gives it."""
+"""Name of all layers side by side."""
+ALL_SETS = "ALL"
+"""Name of the union of all test sets in the evaluation framework."""
 TRAINED, UNTRAINED = "trained", "untrained"
-ROWS = ("", UNTRAINED, TRAINED)
-"""First the rules, last what it is about."""
+NETWORK_ORDER = ("", UNTRAINED, TRAINED)
+"""Order of the rows of a table: the baselines without a network, then the networks."""
 FIRST, FREQUENT = "first", "frequent"
-"""Rules that need no network."""
+"""Names of the baselines without a network."""
 PARTS = {"n": "nouns", "v": "verbs", "a": "adjectives", "r": "adverbs"}
-SHORT = {
+SHORT_NAMES = {
     "senseval2": "SE2",
     "senseval3": "SE3",
     "semeval2007": "SE07",
@@ -28,17 +36,17 @@ SHORT = {
     "adjectives": "adj.",
     "adverbs": "adv.",
 }
-"""As papers write the names in tables."""
+"""Abbreviations of column headers, as in papers."""
 
 Column = tuple[str, Sequence[float | None], int]
-"""Its name, a share for each row, and of how many instances."""
+"""Header of a column, its value in each row, and the number of instances."""
 
 
-def tables(found: Json) -> list[Table]:
-    """By kind of instance, by set, and the top layer against the others."""
-    instances, corpus = found["instances"], found["corpus"]
-    rows = sorted(found["rows"], key=lambda row: ROWS.index(row["network"]))
-    whole: Column = (WHOLE, [row["f1"] for row in rows], instances["all"])
+def render_tables(measurement: Measurement) -> list[Table]:
+    """Return F1 by kind of instance, F1 by test set, and the comparison of the top layer."""
+    instances, corpus = measurement["instances"], measurement["corpus"]
+    rows = sorted(measurement["rows"], key=lambda row: NETWORK_ORDER.index(row["network"]))
+    whole: Column = (ALL_SETS, [row["f1"] for row in rows], instances["all"])
     kinds: list[Column] = [whole]
     kinds += [(kind, [row[kind] for row in rows], instances[kind]) for kind in ("seen", "choice")]
     kinds += [
@@ -46,46 +54,47 @@ def tables(found: Json) -> list[Table]:
         for part, count in instances["parts"].items()
     ]
     note = (
-        f"A sense's vector is its mean over {corpus['name']} ({corpus['uses']:,} uses in "
-        f"{corpus['words']:,} words; {corpus['skipped']:,} senses that WordNet has no longer are "
-        "left out). The nearest by cosine is taken; of equally near ones the more frequent, then "
-        "WordNet's order; for a lemma that is not there WordNet's first sense. Characters know "
-        "the form of a word, not its context. seen: the corpus has the lemma; choice: in two "
-        "senses or more, so that vectors decide. Bold: the best single layer."
+        f"The vector of a sense is its mean over {corpus['name']} ({corpus['uses']:,} annotated "
+        f"uses in {corpus['words']:,} words; {corpus['skipped']:,} annotations with senses that "
+        "are no longer in WordNet are left out). The nearest sense by cosine is chosen; among "
+        "equally near ones the most frequent, then WordNet's order decides. A lemma that is not "
+        "in the corpus gets WordNet's first sense. Characters know the form of a word, not its "
+        "context. seen: the corpus has the lemma; choice: the corpus has it in two or more "
+        "senses, so that the vectors decide. Bold: the best single layer."
     )
-    shown = [_scores_table(rows, "Word senses by layer, F1 in %", kinds, note)]
+    tables = [_scores_table(rows, "Word sense disambiguation by layer, F1 in percent", kinds, note)]
     if len(instances["sets"]) > 1:
         sets = [
             (name, [row["sets"][name] for row in rows], count)
-            for name, count in sorted(instances["sets"].items(), key=_by_year)
-            if name != WHOLE
+            for name, count in sorted(instances["sets"].items(), key=_set_order)
+            if name != ALL_SETS
         ]
-        shown.append(_scores_table(rows, "Word senses by set, F1 in %", [*sets, whole]))
-    if found["pairs"]:
-        shown.append(_compared_table(found))
-    return shown
+        title = "Word sense disambiguation by test set, F1 in percent"
+        tables.append(_scores_table(rows, title, [*sets, whole]))
+    if measurement["pairs"]:
+        tables.append(_comparison_table(measurement))
+    return tables
 
 
 def _scores_table(
-    ways: Sequence[Json], title: str, columns: Sequence[Column], note: str = ""
+    methods: Sequence[ResultRow], title: str, columns: Sequence[Column], note: str = ""
 ) -> Table:
-    rows = [(way["network"], way["layer"]) for way in ways]
-    single = [i for i, row in enumerate(rows) if row[0] == TRAINED and row[1] != ALL]
-    body, bold = [], []
-    for r, row in enumerate(rows):
-        body.append([_row_name(*row), *(percent(shares[r]) for _, shares, _ in columns)])
-    body.append(["instances", *(f"{count:,}" for _, _, count in columns)])
-    for c, (_, shares, _) in enumerate(columns, start=1):
-        scores = [shares[i] or 0.0 for i in single]
+    keys = [(method["network"], method["layer"]) for method in methods]
+    single = [i for i, key in enumerate(keys) if key[0] == TRAINED and key[1] != ALL]
+    rows, bold = [], []
+    for r, key in enumerate(keys):
+        rows.append([_row_name(*key), *(percent(values[r]) for _, values, _ in columns)])
+    rows.append(["instances", *(f"{count:,}" for _, _, count in columns)])
+    for c, (_, values, _) in enumerate(columns, start=1):
+        scores = [values[i] or 0.0 for i in single]
         if len(set(scores)) > 1:
-            bold.append((single[best(scores)], c))
-    return Table(
-        title, ["", *(SHORT.get(name, name) for name, _, _ in columns)], body, note, bold=bold
-    )
+            bold.append((single[argmax(scores)], c))
+    headers = ["", *(SHORT_NAMES.get(name, name) for name, _, _ in columns)]
+    return Table(title, headers, rows, note, bold=bold)
 
 
-def _compared_table(found: Json) -> Table:
-    pairs = found["pairs"]
+def _comparison_table(measurement: Measurement) -> Table:
+    pairs = measurement["pairs"]
     top = layer_name(pairs[0]["first"][1])
     rows, bold = [], []
     for r, pair in enumerate(pairs):
@@ -95,49 +104,51 @@ def _compared_table(found: Json) -> Table:
         if abs(difference) > 2 * error:
             bold.append((r, 1))
     return Table(
-        f"{top} against the others, points of F1",
-        ["", "difference", f"only {top} right", "only the other"],
+        f"{top} compared with the other methods, difference in F1 points",
+        ["", "difference", f"only {top} correct", "only the other correct"],
         rows,
-        f"± is one standard error of the difference on the same {found['instances']['all']:,} "
-        "instances; bold: more than two.",
+        f"± is one standard error of the difference on the same {measurement['instances']['all']:,}"
+        " instances; bold: a difference of more than two standard errors. The last two columns "
+        "count instances.",
         bold=bold,
     )
 
 
-def pictures(found: Json) -> list[Picture]:
-    """By layer, and by part of speech."""
-    rows = {(row["network"], row["layer"]): row for row in found["rows"]}
+def render_figures(measurement: Measurement) -> list[Figure]:
+    """Return two figures: F1 by layer, and F1 by part of speech."""
+    rows = {(row["network"], row["layer"]): row for row in measurement["rows"]}
     layers = [layer for network, layer in rows if network == TRAINED]
     first = rows["", FIRST]
     by_layer = layer_bars(
-        "Word senses: the nearest sense vector by layer",
+        "Word sense disambiguation: the nearest sense vector by layer",
         layers,
-        {way: 100 * row["f1"] for way, row in rows.items() if way[0]},
-        [Mark("WordNet's first sense", 100 * first["f1"])],
-        f"F1 in %, {found['instances']['all']:,} instances",
+        {key: 100 * row["f1"] for key, row in rows.items() if key[0]},
+        [ReferenceLine("WordNet's first sense", 100 * first["f1"])],
+        f"F1 in %, {measurement['instances']['all']:,} instances",
     )
-    shown: Mapping[str, Json] = {
+    methods: Mapping[str, ResultRow] = {
         **{layer_name(layer): rows[TRAINED, layer] for layer in layers if layer != ALL},
         "WordNet's first sense": first,
     }
     groups = [
-        Group(
+        BarGroup(
             PARTS[part],
-            [Bar(name, 100 * row["parts"][part]) for name, row in shown.items()],
+            [Bar(name, 100 * row["parts"][part]) for name, row in methods.items()],
             f"{count:,} instances",
         )
-        for part, count in found["instances"]["parts"].items()
+        for part, count in measurement["instances"]["parts"].items()
     ]
-    axis = cut_axis((bar.value for group in groups for bar in group.bars), "F1 in %")
-    # Gray is for what has no context, the second color for what is no layer.
-    fill = [(2, 0, 3, 4, 5)[i % 5] for i in range(len(shown) - 1)]
-    by_part = bars("Word senses by part of speech", groups, **axis, fill=[*fill, 1])
-    return [Picture("", by_layer), Picture("parts", by_part)]
+    axis = zoomed_axis((bar.value for group in groups for bar in group.bars), "F1 in %")
+    # Gray is for the layer without context, the second color for the baseline.
+    fill = [(2, 0, 3, 4, 5)[i % 5] for i in range(len(methods) - 1)]
+    title = "Word sense disambiguation by part of speech"
+    by_part = draw_bar_chart(title, groups, **axis, colors=[*fill, 1])
+    return [Figure("", by_layer), Figure("parts", by_part)]
 
 
-def _by_year(item: tuple[str, int]) -> int:
-    """The sets that papers show in the order in which they do, others behind them."""
-    return [*SHORT].index(item[0]) if item[0] in SHORT else len(SHORT)
+def _set_order(item: tuple[str, int]) -> int:
+    """Sort key: the test sets that papers report in their usual order, others after them."""
+    return [*SHORT_NAMES].index(item[0]) if item[0] in SHORT_NAMES else len(SHORT_NAMES)
 
 
 def _row_name(network: str, layer: str) -> str:
@@ -146,10 +157,11 @@ def _row_name(network: str, layer: str) -> str:
     return network_layer_name(network, layer)
 
 
-def headline(found: Json) -> tuple[str, str] | None:
-    """The number to remember: the best single layer."""
-    rows = [row for row in found["rows"] if row["network"] == TRAINED and row["layer"] != ALL]
+def headline(measurement: Measurement) -> tuple[str, str] | None:
+    """Return the F1 of the best single layer."""
+    rows = [row for row in measurement["rows"] if row["network"] == TRAINED and row["layer"] != ALL]
     if not rows:
         return None
-    top = rows[best([row["f1"] for row in rows])]
-    return f"{100 * top['f1']:.1f}", f"F1 of word senses from {layer_name(top['layer'])}"
+    top = rows[argmax([row["f1"] for row in rows])]
+    name = layer_name(top["layer"])
+    return f"{100 * top['f1']:.1f}", f"F1 of word sense disambiguation from {name}"

@@ -1,1 +1,1 @@
-"""Whether a word means the same in two contexts, by the cosine of its vectors."""
+"""The similarity probe: whether a word means the same in two contexts, by the cosine of vectors."""

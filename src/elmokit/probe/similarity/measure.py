@@ -1,9 +1,9 @@
-"""The similarity probe: whether a word's vectors say that it means the same in two contexts.
+"""The similarity probe: whether the vectors of a word reflect that it means the same twice.
 
-Two uses are as alike as the cosine of their vectors says. Where people answered yes or no, the
-answer is yes from some cosine on, which is chosen on other pairs; where they gave numbers, the
-order of the cosines is compared with the order of the numbers. Beside the trained layers stand the
-untrained network and layer 0, the characters, which are the same in all contexts.
+The similarity of two words in context is the cosine of their vectors. Where people answered yes or
+no, the answer is yes from a threshold on, which is chosen on other pairs; where they gave ratings,
+the order of the cosines is compared with the order of the ratings. The baselines are the untrained
+network and layer 0, the characters, whose vectors are the same in all contexts.
 
 Shape letters: L layers, N pairs, D size of a vector.
 """
@@ -11,78 +11,135 @@ Shape letters: L layers, N pairs, D size of a vector.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from elmokit.bilm.weights import FloatArray
-from elmokit.elmo import Elmo
+from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import InputError
 from elmokit.probe.layer_bars import NETWORKS
-from elmokit.probe.paired import BoolArray, paired
+from elmokit.probe.paired import BoolArray, compare_paired
 from elmokit.probe.ranks import Array, area_under_curve, spearman, spearman_error
-from elmokit.probe.results import Json, measurement
-from elmokit.probe.similarity.pairs import Pair, Pairs, Use
+from elmokit.probe.results import (
+    Measurement,
+    ModelOrName,
+    ResultRow,
+    as_elmo,
+    make_measurement,
+    make_signature,
+)
+from elmokit.probe.similarity.pairs import (
+    ContextPair,
+    PairDataset,
+    WordInContext,
+    find_gold_answers,
+    read_pairs,
+)
 from elmokit.probe.similarity.render import ALL
-from elmokit.probe.untrained import untrained
+from elmokit.probe.untrained import untrained_copy
+from elmokit.progress import ProgressCallback, ignore_progress
 
 DECIMALS = 6
-"""Cosines that differ by less are equal: rounding errors are no order."""
-FEWEST = 4
-"""Pairs of each answer, so that there are two in both halves."""
+"""Decimals to which cosines are rounded, so that rounding errors do not order them."""
+MIN_PAIRS = 4
+"""Minimum number of pairs with each answer, so that each half has two."""
 
 
-def cosines(
-    elmo: Elmo,
-    pairs: Sequence[Pair],
-    on_progress: Callable[[int, int], None] = lambda done, of: None,
+def probe_similarity(
+    pairs: str | Path,
+    gold: str | Path | None = None,
+    model: ModelOrName = BUILTIN,
+    *,
+    train_pairs: str | Path | None = None,
+    train_gold: str | Path | None = None,
+    format: str | None = None,
+    progress: ProgressCallback = ignore_progress,
+) -> Measurement:
+    """Compare the similarity of words in context with human judgments, for each layer of a model.
+
+    The command `elmo probe similarity` does this.
+
+    Args:
+        pairs: File of pairs; see `read_pairs`.
+        gold: For WiC's text files, the file of answers; the one beside the pairs by default.
+        model: A model, or the name or path of one.
+        train_pairs: Other pairs to choose the threshold on; without them, the threshold for each
+            half of the pairs is chosen on the other half.
+        train_gold: The answers of `train_pairs`.
+        format: Format of the files: `"wic"`, `"json"` or `"scws"`; detected by default.
+        progress: Called with the number of pairs done and of all pairs.
+
+    Returns:
+        The measurement, of kind `"similarity"`.
+    """
+    if train_gold is not None and train_pairs is None:
+        raise InputError("there are answers to train on but no pairs; expected train_pairs as well")
+    data = read_pairs(pairs, gold, format)
+    files: dict[str, str | Path] = {"pairs": pairs}
+    if data.format == "wic":
+        files["gold"] = gold or find_gold_answers(pairs) or ""
+    train = None
+    if train_pairs is not None:
+        train = read_pairs(train_pairs, train_gold, format)
+        files["train-pairs"] = train_pairs
+        if train.format == "wic":
+            files["train-gold"] = train_gold or find_gold_answers(train_pairs) or ""
+    elmo = as_elmo(model)
+    signature = make_signature(elmo, files)
+    return measure_similarity(elmo, data, signature, train=train, progress=progress)
+
+
+def pair_cosines(
+    elmo: Elmo, pairs: Sequence[ContextPair], progress: ProgressCallback = ignore_progress
 ) -> Array:
-    """How alike the uses of each pair are, (L+2, N): by each layer, and by all, which is the mean.
+    """Return the cosine of each pair (L+2, N): by each layer, and last by all, which is the mean.
 
-    (The cosine of all layers side by side, each of length 1.) A word that was cut into several has
-    the mean of their vectors.
+    (The mean is the cosine of all layers side by side, each scaled to length 1.) A word that was
+    split into several has the mean of their vectors.
     """
     uses = [use for pair in pairs for use in (pair.first, pair.second)]
-    found = np.zeros((elmo.layers + 1, len(pairs)))
-    before: FloatArray | None = None
+    cosines = np.zeros((elmo.layers + 1, len(pairs)))
+    first_LD: FloatArray | None = None
     stream = elmo.stream((use.words for use in uses), layers="all")
     for i, (use, vectors_LTD) in enumerate(zip(uses, stream, strict=True)):
-        vectors_LD = _of(use, vectors_LTD)
-        if before is None:
-            before = vectors_LD
+        vectors_LD = _unit_vectors(use, vectors_LTD)
+        if first_LD is None:
+            first_LD = vectors_LD
             continue
-        found[:-1, i // 2] = (before * vectors_LD).sum(1)
-        before = None
-        on_progress(i // 2 + 1, len(pairs))
-    found[-1] = found[:-1].mean(0)
-    return np.round(found, DECIMALS)
+        cosines[:-1, i // 2] = (first_LD * vectors_LD).sum(1)
+        first_LD = None
+        progress(i // 2 + 1, len(pairs))
+    cosines[-1] = cosines[:-1].mean(0)
+    return np.round(cosines, DECIMALS)
 
 
-def _of(use: Use, vectors_LTD: FloatArray) -> FloatArray:
-    """A use's vector of each layer, of length 1."""
+def _unit_vectors(use: WordInContext, vectors_LTD: FloatArray) -> FloatArray:
+    """Return each layer's vector of a word in context, scaled to length 1."""
     mean_LD = vectors_LTD[:, use.start : use.end].astype(np.float64).mean(1)
     unit_LD: FloatArray = mean_LD / np.maximum(np.linalg.norm(mean_LD, axis=1)[:, None], 1e-12)
     return unit_LD
 
 
-# -- yes or no -----------------------------------------------------------------------------------
+# -- yes/no answers ------------------------------------------------------------------------------
 
 
-def threshold(cosines_N: Array, same: Sequence[bool]) -> float:
-    """The cosine from which on to say yes: the one that is right most often.
+def best_threshold(cosines_N: Array, same: Sequence[bool]) -> float:
+    """Return the cosine from which on yes is the answer, with the highest accuracy.
 
-    Between two cosines; where several are as good, the middle one of them, or the upper of two.
+    It lies between two cosines; if several are equally good, it is the middle one of them, or the
+    upper one of the two in the middle.
     """
     order = np.argsort(cosines_N, kind="stable")
     sorted_N, yes_N = cosines_N[order], np.asarray(same, bool)[order]
-    # Right if the first k are answered no and the others yes.
-    right = np.concatenate([[0], np.cumsum(~yes_N)]) + yes_N.sum()
-    right -= np.concatenate([[0], np.cumsum(yes_N)])
+    # Number of correct answers if the first k are answered no and the others yes.
+    correct = np.concatenate([[0], np.cumsum(~yes_N)]) + yes_N.sum()
+    correct -= np.concatenate([[0], np.cumsum(yes_N)])
     between = np.flatnonzero(np.diff(sorted_N) > 0) + 1
     cuts = np.array([0, *between, len(sorted_N)])
-    good = cuts[right[cuts] == right[cuts].max()]
+    good = cuts[correct[cuts] == correct[cuts].max()]
     k = int(good[len(good) // 2])
     if k == 0:
         return float(sorted_N[0])
@@ -92,36 +149,38 @@ def threshold(cosines_N: Array, same: Sequence[bool]) -> float:
 
 
 def cross_fitted(cosines_N: Array, same: Sequence[bool]) -> tuple[list[float], BoolArray]:
-    """Which answers are right if each half of the pairs has the threshold of the other half.
+    """Answer each half of the pairs with the threshold of the other half.
 
-    Every second pair of each answer is in a half, so that both have as many of them. Also the two
-    thresholds.
+    Every second pair of each answer is in one half, so that both have the same number of them.
+
+    Returns:
+        The two thresholds, and for each pair whether its answer is correct.
     """
     yes_N = np.asarray(same, bool)
     half_N = np.zeros(len(yes_N), np.int64)
     for answer in (True, False):
         those = np.flatnonzero(yes_N == answer)
         half_N[those] = np.arange(len(those)) % 2
-    right_N = np.zeros(len(yes_N), bool)
-    found = []
+    correct_N = np.zeros(len(yes_N), bool)
+    thresholds = []
     for half in (0, 1):
-        learned, told = half_N == half, half_N != half
-        found.append(threshold(cosines_N[learned], yes_N[learned].tolist()))
-        right_N[told] = (cosines_N[told] >= found[-1]) == yes_N[told]
-    return found, right_N
+        train, test = half_N == half, half_N != half
+        thresholds.append(best_threshold(cosines_N[train], yes_N[train].tolist()))
+        correct_N[test] = (cosines_N[test] >= thresholds[-1]) == yes_N[test]
+    return thresholds, correct_N
 
 
-def _yes_or_no(
+def _score_answers(
     cosines_N: Array, same: Sequence[bool], train: tuple[Array, Sequence[bool]] | None
-) -> tuple[Json, BoolArray]:
+) -> tuple[ResultRow, BoolArray]:
     yes_N = np.asarray(same, bool)
     if train is None:
-        thresholds, right_N = cross_fitted(cosines_N, same)
+        thresholds, correct_N = cross_fitted(cosines_N, same)
     else:
-        thresholds = [threshold(*train)]
-        right_N = (cosines_N >= thresholds[0]) == yes_N
-    accuracy = float(right_N.mean())
-    score: Json = {
+        thresholds = [best_threshold(*train)]
+        correct_N = (cosines_N >= thresholds[0]) == yes_N
+    accuracy = float(correct_N.mean())
+    score: ResultRow = {
         "accuracy": accuracy,
         "standard_error": math.sqrt(accuracy * (1 - accuracy) / len(yes_N)),
         "auc": area_under_curve(cosines_N, same),
@@ -129,119 +188,125 @@ def _yes_or_no(
         "cosine same": float(cosines_N[yes_N].mean()),
         "cosine different": float(cosines_N[~yes_N].mean()),
     }
-    return score, right_N
+    return score, correct_N
 
 
-# -- numbers -------------------------------------------------------------------------------------
+# -- ratings -------------------------------------------------------------------------------------
 
 
-def _by_subset(cosines_N: Array, data: Pairs) -> Json:
-    found: Json = {}
+def _score_ratings(cosines_N: Array, data: PairDataset) -> ResultRow:
+    scores: ResultRow = {}
     for name, those_N in _subsets(data).items():
         ratings_N = np.asarray(data.ratings)[those_N]
         rho = spearman(cosines_N[those_N], ratings_N) if those_N.sum() > 2 else None
         error = None if rho is None else spearman_error(rho, len(ratings_N))
-        found[name] = {"spearman": rho, "standard_error": error}
-    return found
+        scores[name] = {"spearman": rho, "standard_error": error}
+    return scores
 
 
-def _subsets(data: Pairs) -> dict[str, BoolArray]:
+def _subsets(data: PairDataset) -> dict[str, BoolArray]:
     same_N = np.array([pair.same_word for pair in data.pairs], bool)
     return {"all": np.ones(len(same_N), bool), "same": same_N, "different": ~same_N}
 
 
-def one_against_others(raters: Sequence[Sequence[float]]) -> float | None:
-    """How well people agree: the mean correlation of one with the mean of the others."""
+def rater_agreement(raters: Sequence[Sequence[float]]) -> float | None:
+    """Return the mean correlation of each person's ratings with the mean of the others'."""
     if not raters:
         return None
     ratings = np.array(raters, np.float64)
-    found = []
+    correlations = []
     for k in range(ratings.shape[1]):
         rho = spearman(ratings[:, k], np.delete(ratings, k, axis=1).mean(1))
         if rho is not None:
-            found.append(rho)
-    return float(np.mean(found)) if found else None
+            correlations.append(rho)
+    return float(np.mean(correlations)) if correlations else None
 
 
 # -- the measurement -----------------------------------------------------------------------------
 
 
-def measure(
+def measure_similarity(
     elmo: Elmo,
-    data: Pairs,
-    signature: Json,
+    data: PairDataset,
+    signature: Mapping[str, object],
     *,
-    train: Pairs | None = None,
+    train: PairDataset | None = None,
     seed: int = 0,
-    on_progress: Callable[[int, int], None] = lambda done, of: None,
-) -> Json:
-    """The trained and the untrained network, as one object.
+    progress: ProgressCallback = ignore_progress,
+) -> Measurement:
+    """Return the scores of the trained and the untrained network as a measurement.
 
     Args:
-        elmo: the model.
-        data: the pairs.
-        signature: of `measured.signature`.
-        train: other pairs, to choose the threshold on; the other half of `data` by default.
-        seed: of the untrained network.
-        on_progress: hears how many pairs of how many were read.
+        elmo: The model.
+        data: The pairs.
+        signature: What determines the measurement; see `results.make_signature`.
+        train: Other pairs to choose the threshold on; the other half of `data` by default.
+        seed: Random seed of the untrained network.
+        progress: Called with the number of pairs done and of all pairs.
     """
     _check(data, train)
-    blank = Elmo(untrained(elmo.bilm, seed), threads=elmo.threads)
+    untrained = Elmo(untrained_copy(elmo.bilm, seed), threads=elmo.threads)
     layers = [*map(str, range(elmo.layers)), ALL]
     total = 2 * (len(data.pairs) + (len(train.pairs) if train else 0))
     done = 0
-    scores: list[Json] = []
-    right: dict[tuple[str, str], BoolArray] = {}
-    for network, model in zip(NETWORKS, (elmo, blank), strict=True):
-        read = []
-        for each in (data, *([train] if train else [])):
-            tell = partial(_tell, on_progress, done, total)
-            read.append(cosines(model, each.pairs, tell))
-            done += len(each.pairs)
+    scores: list[ResultRow] = []
+    correct: dict[tuple[str, str], BoolArray] = {}
+    for network, model in zip(NETWORKS, (elmo, untrained), strict=True):
+        cosines = []
+        for dataset in (data, *([train] if train else [])):
+
+            def report(count: int, _: int | None, before: int = done) -> None:
+                progress(before + count, total)
+
+            cosines.append(pair_cosines(model, dataset.pairs, report))
+            done += len(dataset.pairs)
         for j, layer in enumerate(layers):
             if data.answers:
-                learned = (read[1][j], train.answers) if train else None
-                score, right[network, layer] = _yes_or_no(read[0][j], data.answers, learned)
+                trained_on = (cosines[1][j], train.answers) if train else None
+                score, correct[network, layer] = _score_answers(
+                    cosines[0][j], data.answers, trained_on
+                )
             else:
-                score = _by_subset(read[0][j], data)
+                score = _score_ratings(cosines[0][j], data)
             scores.append({"network": network, "layer": layer, **score})
-    more: Json = {"asked": "answers" if data.answers else "ratings", "pairs": len(data.pairs)}
+    numbers: ResultRow = {
+        "asked": "answers" if data.answers else "ratings",
+        "pairs": len(data.pairs),
+    }
     if data.answers:
-        lower, upper = right["trained", "1"], right["trained", layers[-2]]
-        found = paired(upper, lower)
-        more["same"] = sum(data.answers)
-        more["threshold from"] = len(train.pairs) if train else "the other half"
-        more["upper_against_lower"] = {
+        lower, upper = correct["trained", "1"], correct["trained", layers[-2]]
+        comparison = compare_paired(upper, lower)
+        numbers["same"] = sum(data.answers)
+        numbers["threshold from"] = len(train.pairs) if train else "the other half"
+        numbers["upper_against_lower"] = {
             "upper": layers[-2],
             "lower": "1",
-            **asdict(found),
-            "difference": found.difference,
-            "standard_error": found.standard_error,
+            **asdict(comparison),
+            "difference": comparison.difference,
+            "standard_error": comparison.standard_error,
         }
     else:
-        more["sizes"] = {name: int(those_N.sum()) for name, those_N in _subsets(data).items()}
-        more["people"] = one_against_others(data.raters)
-    return measurement("similarity", signature, **more, scores=scores)
+        numbers["sizes"] = {name: int(those_N.sum()) for name, those_N in _subsets(data).items()}
+        numbers["people"] = rater_agreement(data.raters)
+    return make_measurement("similarity", signature, **numbers, scores=scores)
 
 
-def _tell(
-    on_progress: Callable[[int, int], None], before: int, total: int, done: int, of: int
-) -> None:
-    on_progress(before + done, total)
-
-
-def _check(data: Pairs, train: Pairs | None) -> None:
+def _check(data: PairDataset, train: PairDataset | None) -> None:
     if not data.answers:
         if train is not None:
-            raise InputError("ratings are compared by their order: there is nothing to train")
-        if len(data.pairs) < FEWEST:
-            raise InputError(f"{len(data.pairs)} pairs; expected {FEWEST} or more")
+            raise InputError(
+                "ratings are compared by rank and need no threshold; expected no pairs to train on"
+            )
+        if len(data.pairs) < MIN_PAIRS:
+            raise InputError(
+                f"there are {len(data.pairs)} pairs with ratings; expected {MIN_PAIRS} or more"
+            )
         return
     if train is not None and not train.answers:
-        raise InputError("the pairs to train on have ratings; expected yes or no, as the others")
+        raise InputError("the pairs to train on have ratings; expected yes/no answers")
     for name, each in (("the pairs", data), ("the pairs to train on", train)):
-        if each is not None and min(sum(each.answers), each.answers.count(False)) < FEWEST:
+        if each is not None and min(sum(each.answers), each.answers.count(False)) < MIN_PAIRS:
             raise InputError(
                 f"{name} have {sum(each.answers)} that mean the same and "
-                f"{each.answers.count(False)} that do not; expected {FEWEST} or more of each"
+                f"{each.answers.count(False)} that do not; expected {MIN_PAIRS} or more of each"
             )

@@ -1,8 +1,8 @@
-"""Words in two contexts, and what people said about them: the readers of such data sets.
+"""Readers of datasets of word pairs in context with human judgments.
 
-Pairs with a yes or no, whether a word means the same twice: WiC's text files, and WiC in lines of
-JSON as SuperGLUE has it. Pairs with a number, how alike two words are as they are used: SCWS.
-Knows nothing about models.
+Pairs with a yes/no answer, whether a word means the same in both contexts: WiC's text files, and
+WiC as JSON Lines, as in SuperGLUE. Pairs with ratings, how similar two words are in their contexts:
+SCWS. Knows nothing about models.
 """
 
 from __future__ import annotations
@@ -16,239 +16,255 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from elmokit.errors import FormatError, InputError
-from elmokit.text.files import lines_of
+from elmokit.text.files import read_lines
 from elmokit.text.sentences import split_sentences
 from elmokit.text.tokenize import tokenize
 
-Form = Literal["wic", "json", "scws"]
+PairFormat = Literal["wic", "json", "scws"]
 
-_PLACES = re.compile(r"(\d+)-(\d+)")
+_INDICES = re.compile(r"(\d+)-(\d+)")
 _MARKED = re.compile(r"<b>\s*(.*?)\s*</b>", re.DOTALL)
 _YES_NO = {"t": True, "true": True, "1": True, "f": False, "false": False, "0": False}
 
 
-class Use(NamedTuple):
-    """A word in a sentence: its words from `start` to before `end`."""
+class WordInContext(NamedTuple):
+    """A word in a sentence, or several words where the tokenizer split it."""
 
     words: list[str]
+    """The sentence."""
     start: int
+    """Index of the first word."""
     end: int
+    """Index after the last word."""
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two uses, of the same word or not."""
+class ContextPair:
+    """Two words in context."""
 
-    first: Use
-    second: Use
+    first: WordInContext
+    second: WordInContext
     same_word: bool
+    """Whether both are the same word."""
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """A data set."""
+class PairDataset:
+    """Pairs with either yes/no answers or ratings."""
 
-    form: str
-    pairs: list[Pair]
+    format: str
+    """Format of the file: `"wic"`, `"json"` or `"scws"`."""
+    pairs: list[ContextPair]
     answers: list[bool]
-    """Whether the word means the same; empty where people gave numbers."""
+    """For each pair, whether the word means the same; empty if there are ratings."""
     ratings: list[float]
-    """How alike people found the two; empty where they said yes or no."""
+    """For each pair, the mean similarity rating; empty if there are answers."""
     raters: list[list[float]]
-    """What each person said, if each pair has as many and two or more; else empty."""
+    """For each pair, the rating of each person; empty unless all pairs have the same number of
+    ratings, at least two."""
 
 
-def read_pairs(path: str | Path, gold: str | Path | None = None, form: str | None = None) -> Pairs:
-    """Read a data set.
+def read_pairs(
+    path: str | Path, gold: str | Path | None = None, format: str | None = None
+) -> PairDataset:
+    """Read a dataset of pairs.
 
     Args:
-        path: UTF-8. `"wic"`: lines of word, part of speech, i-j, sentence, sentence, between tabs;
-            the word is word i and word j of the sentences, which spaces divide. `"json"`: objects
-            with word, sentence1, sentence2, start1, end1, start2, end2 and label. `"scws"`: number,
-            word, part of speech, word, part of speech, context, context, mean rating and ratings,
-            between tabs, with `<b>` and `</b>` around the words in their contexts.
-        gold: for `"wic"`, a file with T or F a line; by default the one beside it whose name has
-            gold instead of data.
-        form: which of them; what the first line looks like by default.
+        path: File of UTF-8 text, plain or compressed. `"wic"`: word, part of speech, i-j, sentence
+            and sentence, separated by tabs; the word has index i and j in the sentences, whose
+            words are separated by spaces. `"json"`: objects with word, sentence1, sentence2,
+            start1, end1, start2, end2 and label. `"scws"`: number, word, part of speech, word,
+            part of speech, context, context, mean rating and ratings, separated by tabs, with
+            `<b>` and `</b>` around the words in their contexts.
+        gold: For `"wic"`, the file of answers with one T or F per line; by default the one beside
+            the file with gold instead of data in its name.
+        format: `"wic"`, `"json"` or `"scws"`; detected from the first line by default.
     """
     path = Path(path).expanduser()
-    if form is not None and form not in get_args(Form):
-        raise InputError(f"form is {form!r}; expected one of {', '.join(get_args(Form))}")
-    form = form or _form(path)
-    if gold is not None and form != "wic":
-        raise InputError(f"{path} has its answers in it; expected no file of answers ({gold})")
-    if form == "scws":
-        return _ratings(path)
-    if form == "json":
-        found = [_from_json(where, line) for where, line in _filled(path)]
-        return Pairs(form, [p for p, _ in found], [yes for _, yes in found], [], [])
-    pairs = [_from_wic(where, line) for where, line in _filled(path)]
-    where_gold = gold_beside(path) if gold is None else Path(gold).expanduser()
-    if where_gold is None:
-        raise InputError(f"there is no file of answers for {path}: give one, with T or F a line")
-    answers = [_yes(where, line) for where, line in _filled(where_gold)]
+    if format is not None and format not in get_args(PairFormat):
+        raise InputError(f"format is {format!r}; expected one of {', '.join(get_args(PairFormat))}")
+    format = format or _detect_format(path)
+    if gold is not None and format != "wic":
+        raise InputError(f"{path} contains the answers; expected no separate file ({gold})")
+    if format == "scws":
+        return _read_scws(path)
+    if format == "json":
+        labeled = [_parse_json(where, line) for where, line in _filled_lines(path)]
+        return PairDataset(format, [pair for pair, _ in labeled], [a for _, a in labeled], [], [])
+    pairs = [_parse_wic(where, line) for where, line in _filled_lines(path)]
+    gold_path = find_gold_answers(path) if gold is None else Path(gold).expanduser()
+    if gold_path is None:
+        raise InputError(
+            f"there is no file of answers beside {path}; name one with a T or F per line: "
+            "--gold FILE"
+        )
+    answers = [_parse_answer(where, line) for where, line in _filled_lines(gold_path)]
     if len(answers) != len(pairs):
         raise FormatError(
-            f"{where_gold} has {len(answers)} answers for {len(pairs)} pairs of {path}; expected "
+            f"{gold_path} has {len(answers)} answers for {len(pairs)} pairs of {path}; expected "
             "one for each"
         )
-    return Pairs(form, pairs, answers, [], [])
+    return PairDataset(format, pairs, answers, [], [])
 
 
-def gold_beside(path: str | Path) -> Path | None:
-    """The file of answers that lies beside a file of WiC's: dev.gold.txt beside dev.data.txt."""
+def find_gold_answers(path: str | Path) -> Path | None:
+    """Return the file of answers beside a WiC file, dev.gold.txt beside dev.data.txt, or None."""
     path = Path(path).expanduser()
-    beside = path.with_name(path.name.replace("data", "gold"))
-    return beside if beside != path and beside.is_file() else None
+    gold = path.with_name(path.name.replace("data", "gold"))
+    return gold if gold != path and gold.is_file() else None
 
 
-def _filled(path: Path) -> Iterator[tuple[str, str]]:
-    """The lines that are not blank."""
-    return ((where, line) for where, line in lines_of(path) if line.strip())
+def _filled_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the lines that are not blank, with their locations."""
+    return ((where, line) for where, line in read_lines(path) if line.strip())
 
 
-def _form(path: Path) -> str:
-    for where, line in _filled(path):
+def _detect_format(path: Path) -> str:
+    """Return the format of a file, from its first line."""
+    for where, line in _filled_lines(path):
         if line.lstrip().startswith("{"):
             return "json"
         cells = line.split("\t")
-        if len(cells) == 5 and _PLACES.fullmatch(cells[2].strip()):
+        if len(cells) == 5 and _INDICES.fullmatch(cells[2].strip()):
             return "wic"
         if len(cells) >= 8:
             return "scws"
         raise FormatError(
-            f"{where}: {_cut(line)} is neither WiC (word, part of speech, i-j, two sentences, "
-            "between tabs), nor an object of JSON, nor SCWS (8 cells or more between tabs)"
+            f"{where}: {_shorten(line)} is neither WiC (word, part of speech, i-j and two "
+            "sentences, separated by tabs), nor a JSON object, nor SCWS (8 or more cells, "
+            "separated by tabs)"
         )
-    raise FormatError(f"{path} has no pairs; expected one a line")
+    raise FormatError(f"{path} has no pairs; expected one per line")
 
 
 # -- WiC -----------------------------------------------------------------------------------------
 
 
-def _from_wic(where: str, line: str) -> Pair:
+def _parse_wic(where: str, line: str) -> ContextPair:
     cells = line.split("\t")
-    places = _PLACES.fullmatch(cells[2].strip()) if len(cells) == 5 else None
-    if places is None:
+    indices = _INDICES.fullmatch(cells[2].strip()) if len(cells) == 5 else None
+    if indices is None:
         raise FormatError(
-            f"{where}: {_cut(line)}; expected word, part of speech, i-j, sentence and sentence, "
-            "with tabs between them"
+            f"{where}: found {_shorten(line)}; expected word, part of speech, i-j, sentence and "
+            "sentence, separated by tabs"
         )
     uses = []
-    for place, sentence in zip(places.groups(), cells[3:], strict=True):
+    for index, sentence in zip(indices.groups(), cells[3:], strict=True):
         words = sentence.split()
-        if int(place) >= len(words):
+        if int(index) >= len(words):
             raise FormatError(
-                f"{where}: the word is number {place}, counted from 0, of a sentence of "
-                f"{len(words)} words: {_cut(sentence)}"
+                f"{where}: the index of the word is {index}, but the sentence has {len(words)} "
+                f"words, counted from 0: {_shorten(sentence)}"
             )
-        uses.append(Use(words, int(place), int(place) + 1))
-    return Pair(uses[0], uses[1], same_word=True)
+        uses.append(WordInContext(words, int(index), int(index) + 1))
+    return ContextPair(uses[0], uses[1], same_word=True)
 
 
-def _yes(where: str, text: str) -> bool:
+def _parse_answer(where: str, text: str) -> bool:
     if (answer := _YES_NO.get(text.strip().lower())) is None:
-        raise FormatError(f"{where}: {_cut(text)}; expected T or F")
+        raise FormatError(f"{where}: found {_shorten(text)}; expected T or F")
     return answer
 
 
-def _from_json(where: str, line: str) -> tuple[Pair, bool]:
+def _parse_json(where: str, line: str) -> tuple[ContextPair, bool]:
     try:
-        found: Any = json.loads(line)
+        item: Any = json.loads(line)
     except ValueError as error:
-        raise FormatError(f"{where}: no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise FormatError(f"{where}: {_cut(line)}; expected an object of JSON")
+        raise FormatError(f"{where}: invalid JSON: {error}") from None
+    if not isinstance(item, dict):
+        raise FormatError(f"{where}: found {_shorten(line)}; expected a JSON object")
     uses = []
     for n in ("1", "2"):
-        sentence, start, end = (found.get(name + n) for name in ("sentence", "start", "end"))
+        sentence, start, end = (item.get(name + n) for name in ("sentence", "start", "end"))
         if not isinstance(sentence, str) or not isinstance(start, int) or not isinstance(end, int):
             raise FormatError(
-                f"{where}: sentence{n}, start{n} and end{n} are {_cut(sentence)}, {start!r} and "
-                f"{end!r}; expected a text and two places in it"
+                f"{where}: sentence{n}, start{n} and end{n} are {_shorten(sentence)}, {start!r} "
+                f"and {end!r}; expected a string and two positions in it"
             )
-        uses.append(_located(where, sentence, start, end))
-    label = found.get("label")
+        uses.append(_locate(where, sentence, start, end))
+    label = item.get("label")
     if label is None:
-        raise FormatError(f"{where}: there is no label; expected data with answers to compare with")
-    return Pair(uses[0], uses[1], same_word=True), _yes(where, str(label))
+        raise FormatError(f"{where}: there is no label; expected a dataset with answers")
+    return ContextPair(uses[0], uses[1], same_word=True), _parse_answer(where, str(label))
 
 
-def _located(where: str, text: str, start: int, end: int) -> Use:
-    """The words of a text that stand between two places of it."""
+def _locate(where: str, text: str, start: int, end: int) -> WordInContext:
+    """Tokenize a text and return the words between two positions in it."""
     tokens = tokenize(text)
     inside = [i for i, token in enumerate(tokens) if token.start < end and token.end > start]
     if not 0 <= start < end <= len(text) or not inside:
         raise FormatError(
-            f"{where}: no word stands from {start} to {end} in {_cut(text)} of {len(text)} "
-            "characters"
+            f"{where}: there is no word from {start} to {end} in {_shorten(text)}, which has "
+            f"{len(text)} characters"
         )
-    return Use([token.text for token in tokens], inside[0], inside[-1] + 1)
+    return WordInContext([token.text for token in tokens], inside[0], inside[-1] + 1)
 
 
 # -- SCWS ----------------------------------------------------------------------------------------
 
 
-def _ratings(path: Path) -> Pairs:
+def _read_scws(path: Path) -> PairDataset:
     pairs, means, raters = [], [], []
-    for place, cells in _scws_lines(path):
-        numbers = [_number(place, cell) for cell in cells[7:] if cell.strip()]
+    for where, cells in _scws_lines(path):
+        numbers = [_parse_rating(where, cell) for cell in cells[7:] if cell.strip()]
         if not numbers:
-            raise FormatError(f"{place}: there is no rating; expected a number in cell 8")
-        uses = [_marked(place, cells[5]), _marked(place, cells[6])]
+            raise FormatError(f"{where}: there is no rating; expected a number in cell 8")
+        uses = [_marked_word(where, cells[5]), _marked_word(where, cells[6])]
         same = cells[1].strip().casefold() == cells[3].strip().casefold()
-        pairs.append(Pair(uses[0], uses[1], same))
+        pairs.append(ContextPair(uses[0], uses[1], same))
         means.append(numbers[0])
         raters.append(numbers[1:])
     if not pairs:
-        raise FormatError(f"{path} has no pairs; expected one a line")
+        raise FormatError(f"{path} has no pairs; expected one per line")
     sizes = {len(each) for each in raters}
-    return Pairs("scws", pairs, [], means, raters if len(sizes) == 1 and min(sizes) > 1 else [])
+    return PairDataset(
+        "scws", pairs, [], means, raters if len(sizes) == 1 and min(sizes) > 1 else []
+    )
 
 
 def _scws_lines(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the cells of each line with its location, without a line of column names."""
     first = True
-    for where, line in lines_of(path):
-        if not line.strip():
-            continue
+    for where, line in _filled_lines(path):
         cells = line.split("\t")
         if len(cells) < 8:
             raise FormatError(
-                f"{where}: {len(cells)} cells between tabs; expected 8 or more: number, word, part "
-                "of speech, word, part of speech, context, context, mean rating"
+                f"{where}: found {len(cells)} cells separated by tabs; expected 8 or more: number, "
+                "word, part of speech, word, part of speech, context, context, mean rating"
             )
-        if not (first and "<b>" not in line):  # the names of the columns
+        if not (first and "<b>" not in line):  # the line of column names
             yield where, cells
         first = False
 
 
-def _number(where: str, cell: str) -> float:
+def _parse_rating(where: str, cell: str) -> float:
     try:
         number = float(cell)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise FormatError(f"{where}: the rating {_cut(cell)} is no number")
+        raise FormatError(f"{where}: the rating is {_shorten(cell)}; expected a number")
     return number
 
 
-def _marked(where: str, context: str) -> Use:
-    """The sentence with the marked word: a context may be a whole paragraph."""
-    found = list(_MARKED.finditer(context))
-    if len(found) != 1 or not found[0][1]:
+def _marked_word(where: str, context: str) -> WordInContext:
+    """Return the marked word in its sentence; a context may be a whole paragraph."""
+    marked = list(_MARKED.finditer(context))
+    if len(marked) != 1 or not marked[0][1]:
         raise FormatError(
-            f"{where}: {len(found)} words between <b> and </b> in {_cut(context)}; expected one"
+            f"{where}: found {len(marked)} words between <b> and </b> in {_shorten(context)}; "
+            "expected one"
         )
-    start, end = found[0].span()
-    before, word, after = context[:start], found[0][1], context[end:]
+    start, end = marked[0].span()
+    before, word, after = context[:start], marked[0][1], context[end:]
     text = f"{before}{word}{after}"
     start, end = len(before), len(before) + len(word)
     for sentence in split_sentences(text):
         if sentence.start <= start and end <= sentence.end:
-            return _located(where, sentence.text, start - sentence.start, end - sentence.start)
-    return _located(where, text, start, end)
+            return _locate(where, sentence.text, start - sentence.start, end - sentence.start)
+    return _locate(where, text, start, end)
 
 
-def _cut(value: object) -> str:
+def _shorten(value: object) -> str:
     text = str(value)
     return repr(text if len(text) <= 60 else f"{text[:59]}…")

@@ -1,1 +1,1 @@
-"""Which tag a word has, by a linear classifier on each layer."""
+"""The tag probe: how well a linear classifier predicts tags from each layer's vectors."""

@@ -1,77 +1,86 @@
-"""What the tag probe found, for readers: tables and pictures, made of the measurement alone."""
+"""Tables and figures of the tag probe, rendered from its measurement alone."""
 
 from __future__ import annotations
 
-from elmokit.figures import Bar, Group, Mark, bars
-from elmokit.probe.layer_bars import NETWORKS, cut_axis, layer_bars
-from elmokit.probe.results import Json, Picture, best, layer_name, network_layer_name, percent
+from elmokit.figures import Bar, BarGroup, ReferenceLine, draw_bar_chart
+from elmokit.probe.layer_bars import NETWORKS, layer_bars, zoomed_axis
+from elmokit.probe.results import (
+    Figure,
+    Measurement,
+    argmax,
+    layer_name,
+    network_layer_name,
+    percent,
+)
 from elmokit.probe.tables import Table
 
 ALL = "all"
-"""The layers side by side."""
+"""Name of all layers side by side."""
 FREQUENT = "most frequent"
-"""The network that is none: the tag that a word has most often."""
-KINDS = {"all": "all words", "ambiguous": "ambiguous words", "new": "new words"}
-"""Which words are counted: apart from the rest, those whose context matters."""
-MEANS = {
-    "ambiguous": "Words that have more than one tag in training",
-    "new": "Words that are not in training",
+"""Name of the baseline without a network: the most frequent tag of each word."""
+SUBSETS = {"all": "all words", "ambiguous": "ambiguous words", "new": "new words"}
+"""Subsets of a test set's words, by their keys in the measurement."""
+SUBSET_DEFINITIONS = {
+    "ambiguous": "Words with more than one tag in the training set",
+    "new": "Words that are not in the training set",
 }
 
 
-def tables(found: Json) -> list[Table]:
-    """All words, those whose context matters, and the lower layer against the upper one."""
-    shown = [_scores_table(found, kind) for kind in KINDS if _counted(found, kind)]
-    if found["lower_against_upper"]:
-        shown.append(_compared_table(found))
-    return shown
+def render_tables(measurement: Measurement) -> list[Table]:
+    """Return the accuracies by layer, one table per subset, and the comparison of two layers."""
+    tables = [
+        _scores_table(measurement, subset) for subset in SUBSETS if _has_scores(measurement, subset)
+    ]
+    if measurement["lower_against_upper"]:
+        tables.append(_comparison_table(measurement))
+    return tables
 
 
-def _scores_table(found: Json, kind: str) -> Table:
-    sets = _sets(found)
-    layers = _layers(found)
-    rows_of = [
+def _scores_table(measurement: Measurement, subset: str) -> Table:
+    sets = _sets(measurement)
+    layers = _layers(measurement)
+    row_keys = [
         (FREQUENT, ""),
         *(("untrained", j) for j in layers),
         *(("trained", j) for j in layers),
     ]
-    values = _values(found, kind)
+    values = _values(measurement, subset)
     rows, bold = [], []
-    for network, layer in rows_of:
+    for network, layer in row_keys:
         cells = (percent(values.get((network, layer, *each))) for each in sets)
         rows.append([_row_name(network, layer), *cells])
-    single = [i for i, row in enumerate(rows_of) if row[0] == "trained" and row[1] != ALL]
+    single = [i for i, row in enumerate(row_keys) if row[0] == "trained" and row[1] != ALL]
     for c, each in enumerate(sets):
-        scores = [values.get((*rows_of[i], *each)) for i in single]
+        scores = [values.get((*row_keys[i], *each)) for i in single]
         if None not in scores:
-            bold.append((single[best([float(s or 0) for s in scores])], c + 1))
+            bold.append((single[argmax([float(s or 0) for s in scores])], c + 1))
     return Table(
-        f"Tags by layer, % right: {KINDS[kind]}",
+        f"Tagging accuracy in percent by layer: {SUBSETS[subset]}",
         ["", *(f"{column} {test}" for column, test in sets)],
         rows,
-        note=_scores_note(found, kind),
+        note=_scores_note(measurement, subset),
         bold=bold,
     )
 
 
-def _scores_note(found: Json, kind: str) -> str:
-    if kind != "all":
-        counts = dict.fromkeys(  # a word is new whatever its tag: say it once
-            f"{each[kind]:,} of {test['words']:,} ({test['name'] if kind == 'new' else name})"
-            for test in found["tests"]
+def _scores_note(measurement: Measurement, subset: str) -> str:
+    if subset != "all":
+        counts = dict.fromkeys(  # a word is new whatever the column: name the test set once
+            f"{each[subset]:,} of {test['words']:,} ({test['name'] if subset == 'new' else name})"
+            for test in measurement["tests"]
             for column, each in test["columns"].items()
             for name in [f"{column} {test['name']}"]
         )
-        return f"{MEANS[kind]}: {', '.join(counts)}."
-    train = found["train"]
-    words = ", ".join(f"{test['words']:,} of {test['name']}" for test in found["tests"])
+        return f"{SUBSET_DEFINITIONS[subset]}: {', '.join(counts)}."
+    train = measurement["train"]
+    words = ", ".join(f"{test['words']:,} words of {test['name']}" for test in measurement["tests"])
     lines = [
-        f"A linear classifier on frozen vectors, learned from {train['words']:,} words; "
-        f"scored on {words}. Bold: the best single layer."
+        f"A linear classifier on frozen vectors, trained on {train['words']:,} words and "
+        f"evaluated on {words}. Bold: the best single layer."
     ]
     unseen = [
         f"{each['unseen tags']:,} in {test['name']} ({column})"
-        for test in found["tests"]
+        for test in measurement["tests"]
         for column, each in test["columns"].items()
         if each["unseen tags"]
     ]
@@ -80,12 +89,12 @@ def _scores_note(found: Json, kind: str) -> str:
     return " ".join(lines)
 
 
-def _compared_table(found: Json) -> Table:
-    every = found["lower_against_upper"]
-    lower, upper = layer_name(every[0]["lower"]), layer_name(every[0]["upper"])
-    values = _values(found, "all")
+def _comparison_table(measurement: Measurement) -> Table:
+    comparisons = measurement["lower_against_upper"]
+    lower, upper = layer_name(comparisons[0]["lower"]), layer_name(comparisons[0]["upper"])
+    values = _values(measurement, "all")
     rows = []
-    for one in every:
+    for one in comparisons:
         key = (one["column"], one["test"])
         error = one["standard_error"]
         rows.append(
@@ -98,70 +107,76 @@ def _compared_table(found: Json) -> Table:
                 f"{one['only_second']:,}",
             ]
         )
-    columns = ["", lower, upper, "difference", f"only {lower} right", f"only {upper} right"]
-    note = "± is one standard error of the difference on the same words."
-    return Table("The lower LSTM layer against the upper one", columns, rows, note=note)
+    columns = ["", lower, upper, "difference", f"only {lower} correct", f"only {upper} correct"]
+    note = (
+        "Accuracy in percent. The last two columns count words. ± is one standard error of the "
+        "difference, from the same words."
+    )
+    return Table("The lower LSTM layer compared with the upper one", columns, rows, note=note)
 
 
-def pictures(found: Json) -> list[Picture]:
-    """For each set of tags, on the first test set: the layers, and what words they are good at."""
-    shown = []
-    for column in dict.fromkeys(column for column, _ in _sets(found)):
-        shown.append(Picture(column, _layers_picture(found, column)))
-        shown.append(Picture(f"{column}-words", _words_picture(found, column)))
-    return shown
+def render_figures(measurement: Measurement) -> list[Figure]:
+    """Return two figures per column of tags: accuracy by layer, and by subset of the words."""
+    figures = []
+    for column in dict.fromkeys(column for column, _ in _sets(measurement)):
+        figures.append(Figure(column, _layers_figure(measurement, column)))
+        figures.append(Figure(f"{column}-words", _subsets_figure(measurement, column)))
+    return figures
 
 
-def _layers_picture(found: Json, column: str) -> str:
-    values = _values(found, "all")
-    name = found["tests"][0]["name"]
-    shown = {
+def _layers_figure(measurement: Measurement, column: str) -> str:
+    values = _values(measurement, "all")
+    name = measurement["tests"][0]["name"]
+    accuracies = {
         (network, layer): 100 * values[network, layer, column, name]
         for network in NETWORKS
-        for layer in _layers(found)
+        for layer in _layers(measurement)
     }
-    mark = Mark("the word's most frequent tag", 100 * values[FREQUENT, "", column, name])
-    title = f"{column}: what a linear tagger tells from each layer ({name})"
-    return layer_bars(title, _layers(found), shown, [mark])
+    mark = ReferenceLine("the word's most frequent tag", 100 * values[FREQUENT, "", column, name])
+    title = f"{column}: accuracy of a linear tagger on each layer ({name})"
+    return layer_bars(title, _layers(measurement), accuracies, [mark])
 
 
-def _words_picture(found: Json, column: str) -> str:
-    name = found["tests"][0]["name"]
-    sizes = found["tests"][0]["columns"][column]
+def _subsets_figure(measurement: Measurement, column: str) -> str:
+    name = measurement["tests"][0]["name"]
+    sizes = measurement["tests"][0]["columns"][column]
+    all_layers = _layers(measurement)
     groups = []
-    for kind, words in KINDS.items():
-        values = _values(found, kind)
-        layers = {layer_name(j): values.get(("trained", j, column, name)) for j in _layers(found)}
-        shown = [Bar(layer, 100 * value) for layer, value in layers.items() if value is not None]
-        if shown:
-            groups.append(Group(words, shown, note=f"{sizes[kind]:,} words"))
-    return bars(
-        f"{column}: for which words context matters ({name})",
+    for subset, title in SUBSETS.items():
+        values = _values(measurement, subset)
+        by_layer = {layer_name(j): values.get(("trained", j, column, name)) for j in all_layers}
+        drawn = [Bar(layer, 100 * value) for layer, value in by_layer.items() if value is not None]
+        if drawn:
+            groups.append(BarGroup(title, drawn, note=f"{sizes[subset]:,} words"))
+    return draw_bar_chart(
+        f"{column}: accuracy on all, ambiguous and new words ({name})",
         groups,
-        **cut_axis(bar.value for group in groups for bar in group.bars),
-        fill=[2, 0, 3, 1, *range(len(_layers(found)))],
+        **zoomed_axis(bar.value for group in groups for bar in group.bars),
+        colors=[2, 0, 3, 1, *range(len(all_layers))],
     )
 
 
-def _sets(found: Json) -> list[tuple[str, str]]:
-    """Tags and test sets, as the columns of a table."""
-    return list(dict.fromkeys((score["column"], score["test"]) for score in found["scores"]))
+def _sets(measurement: Measurement) -> list[tuple[str, str]]:
+    """Return the pairs of a column of tags and a test set, as the columns of a table."""
+    return list(dict.fromkeys((score["column"], score["test"]) for score in measurement["scores"]))
 
 
-def _layers(found: Json) -> list[str]:
-    return list(dict.fromkeys(s["layer"] for s in found["scores"] if s["network"] != FREQUENT))
+def _layers(measurement: Measurement) -> list[str]:
+    scores = measurement["scores"]
+    return list(dict.fromkeys(s["layer"] for s in scores if s["network"] != FREQUENT))
 
 
-def _values(found: Json, kind: str) -> dict[tuple[str, str, str, str], float]:
+def _values(measurement: Measurement, subset: str) -> dict[tuple[str, str, str, str], float]:
+    """Return the accuracies on a subset, by network, layer, column and test set."""
     return {
-        (s["network"], s["layer"], s["column"], s["test"]): s[kind]
-        for s in found["scores"]
-        if s[kind] is not None
+        (s["network"], s["layer"], s["column"], s["test"]): s[subset]
+        for s in measurement["scores"]
+        if s[subset] is not None
     }
 
 
-def _counted(found: Json, kind: str) -> bool:
-    return any(score[kind] is not None for score in found["scores"])
+def _has_scores(measurement: Measurement, subset: str) -> bool:
+    return any(score[subset] is not None for score in measurement["scores"])
 
 
 def _row_name(network: str, layer: str) -> str:
@@ -170,11 +185,11 @@ def _row_name(network: str, layer: str) -> str:
     return network_layer_name(network, layer)
 
 
-def headline(found: Json) -> tuple[str, str] | None:
-    """The number to remember: the best single layer."""
-    column, test = _sets(found)[0]
-    values = _values(found, "all")
-    layers = [j for j in _layers(found) if j != ALL]
+def headline(measurement: Measurement) -> tuple[str, str] | None:
+    """Return the accuracy of the best single layer."""
+    column, test = _sets(measurement)[0]
+    values = _values(measurement, "all")
+    layers = [j for j in _layers(measurement) if j != ALL]
     scores = [values["trained", j, column, test] for j in layers]
-    top = best(scores)
-    return f"{100 * scores[top]:.1f} %", f"of {column} tags right from {layer_name(layers[top])}"
+    top = argmax(scores)
+    return f"{100 * scores[top]:.1f} %", f"{column} tagging accuracy from {layer_name(layers[top])}"

@@ -1,1 +1,1 @@
-"""What of ELMo helps a task: which layers, at which place, with how little data."""
+"""What about ELMo helps a task: which layers, at which placement, with how little data."""

@@ -11,126 +11,142 @@ from typing import TYPE_CHECKING
 
 from elmokit import figures
 from elmokit.errors import InputError
-from elmokit.probe.results import Json, Picture, measurement
+from elmokit.probe.results import Figure, Measurement, make_measurement
 from elmokit.probe.tables import Table
-from elmokit.probe.tasks import seeds as over_seeds
+from elmokit.probe.tasks.seeds import format_gain, format_score, format_seeds
 
 if TYPE_CHECKING:
     from elmokit.tasks.settings import Settings
-    from elmokit.tasks.trials import Files, Hear, Outcome
+    from elmokit.tasks.trials import Outcome, TaskFiles, TrialCallback
 
 SHARES = (0.001, 0.01, 0.1, 1.0)
+"""Fractions of the training set that are compared by default."""
 SYSTEMS = ("baseline", "elmo")
+"""Keys of the two systems in a measurement."""
 NAMES = {"baseline": "baseline", "elmo": "with ELMo"}
+"""Names of the two systems in tables and figures."""
 COLORS = {"baseline": 2, "elmo": 0}
+"""Numbers of their colors in figures."""
 
 
 @dataclass(frozen=True)
-class Efficiency:
-    """What came of both systems with parts of the training set."""
+class SampleEfficiency:
+    """The outcomes of the baseline and of ELMo with parts of the training set."""
 
     settings: Settings
-    files: Files
+    """Settings of the runs with ELMo."""
+    files: TaskFiles
+    """Training, development and test data."""
     seeds: Sequence[int]
+    """Random seeds."""
     shares: Sequence[float]
-    """From small to large."""
+    """Fractions of the training set, from small to large."""
     baseline: Sequence[list[Outcome]]
-    """For each share, of each seed."""
+    """For each share, the outcomes of the baseline's seeds."""
     elmo: Sequence[list[Outcome]]
+    """For each share, the outcomes of the seeds with ELMo."""
 
-    def measured(self) -> Json:
-        """As a measurement."""
-        from elmokit.probe.tasks.runs import signature, summary
+    def measured(self) -> Measurement:
+        """Return the outcomes as a measurement."""
+        from elmokit.probe.tasks.runs import analysis_signature, summarize
 
         sizes = []
-        for share, *both in zip(self.shares, self.baseline, self.elmo, strict=True):
-            systems = _both(self.settings, share)
-            of = {n: summary(s, o) for n, s, o in zip(SYSTEMS, systems, both, strict=True)}
-            examples = of["elmo"]["examples"]
-            base, elmo = (of[name]["mean"] for name in SYSTEMS)
+        for share, *outcomes in zip(self.shares, self.baseline, self.elmo, strict=True):
+            pairs = zip(_both_systems(self.settings, share), outcomes, strict=True)
+            summaries = dict(zip(SYSTEMS, (summarize(*pair) for pair in pairs), strict=True))
+            examples = summaries["elmo"]["examples"]
+            base, elmo = (summaries[name]["mean"] for name in SYSTEMS)
             sizes.append(
                 {
                     "share": share,
                     "examples": examples,
-                    "readings": readings(self.settings, examples),
-                    **of,
+                    "readings": passes_per_epoch(self.settings, examples),
+                    **summaries,
                     "gain": elmo - base,
                     "relative_error_reduction": 100 * (elmo - base) / max(100 - base, 1e-9),
                 }
             )
-        every = [system for share in self.shares for system in _both(self.settings, share)]
-        return measurement(
+        systems = [
+            system for share in self.shares for system in _both_systems(self.settings, share)
+        ]
+        return make_measurement(
             "efficiency",
-            signature(self.settings, every, self.files, self.seeds),
+            analysis_signature(self.settings, systems, self.files, self.seeds),
             task=self.settings.task,
-            score=self.settings.sister.SCORE,
+            score=self.settings.definition.main_score,
             of="dev" if self.files.test is None else "test",
             seeds=list(self.seeds),
             sizes=sizes,
-            enough=enough(sizes),
-            epochs=epochs(sizes[-1]),
+            enough=shares_needed(sizes),
+            epochs=epochs_needed(sizes[-1]),
         )
 
 
 def sample_efficiency(
     settings: Settings,
-    files: Files,
+    files: TaskFiles,
     runs: str | Path,
     *,
     shares: Sequence[float] = SHARES,
     seeds: Sequence[int] = (0, 1, 2),
     jobs: int | None = None,
-    hear: Hear = lambda moment: None,
-) -> Efficiency:
-    """Train both systems with each seed, for each share of the training set.
+    callback: TrialCallback | None = None,
+) -> SampleEfficiency:
+    """Train the baseline and the model with ELMo on parts of the training set.
+
+    The command `elmo analyze efficiency` does this.
 
     Args:
-        settings: of the runs with ELMo, but for the share.
-        files: training, development and test data.
-        runs: where the runs are kept; called again, what is done is not done again.
-        shares: parts of the training set; development scores by epoch are those of the largest.
-        seeds: of the runs; a seed also says which examples a share consists of.
-        jobs: how many runs at a time.
-        hear: who looks on.
+        settings: Settings of the runs with ELMo; `share` is varied.
+        files: Training, development and test data.
+        runs: Directory for the runs; runs that are in it already are not done again.
+        shares: Fractions of the training set; scores by epoch are those of the largest.
+        seeds: Random seeds, which also select the examples of a share.
+        jobs: Number of runs at a time; one per core by default.
+        callback: Called with each report about a run, from another thread.
     """
     from elmokit.probe.tasks.runs import check_elmo, run_systems
+    from elmokit.tasks.trials import ignore_update
 
     check_elmo(settings)
     ordered = sorted(set(shares))
     if not ordered:
         raise InputError("no share of the training set was given; expected at least one")
-    systems = [system for share in ordered for system in _both(settings, share)]
-    found = run_systems(systems, files, runs, seeds=seeds, jobs=jobs, hear=hear)
-    return Efficiency(settings, files, tuple(seeds), ordered, found[0::2], found[1::2])
+    systems = [system for share in ordered for system in _both_systems(settings, share)]
+    outcomes = run_systems(
+        systems, files, runs, seeds=seeds, jobs=jobs, callback=callback or ignore_update
+    )
+    return SampleEfficiency(settings, files, tuple(seeds), ordered, outcomes[0::2], outcomes[1::2])
 
 
-def _both(settings: Settings, share: float) -> tuple[Settings, Settings]:
+def _both_systems(settings: Settings, share: float) -> tuple[Settings, Settings]:
     from elmokit.tasks.systems import without_elmo
 
     with_elmo = settings.replace(share=share)
     return without_elmo(with_elmo), with_elmo
 
 
-# -- what is computed ----------------------------------------------------------------------------
+# -- numbers -------------------------------------------------------------------------------------
 
 
-def readings(settings: Settings, examples: int) -> int:
-    """How often an epoch reads a training set: a small one more than once."""
-    from elmokit.tasks.fitting import batches_of
+def passes_per_epoch(settings: Settings, examples: int) -> int:
+    """Return how often an epoch reads a training set of this size: a small one more than once."""
+    from elmokit.tasks.fitting import epoch_batches
 
-    batches = batches_of([1] * examples, settings.chosen.schooling, seed=0, epoch=0)
+    training = settings.effective_preset.training
+    batches = epoch_batches([1] * examples, training, seed=0, epoch=0)
     return sum(map(len, batches)) // examples
 
 
-def enough(sizes: Sequence[Json]) -> list[Json]:
-    """For each size of the baseline's training set, with how little ELMo is as good.
+def shares_needed(sizes: Sequence[Measurement]) -> list[Measurement]:
+    """Return how little data ELMo needs to be as good as the baseline with each size.
 
-    `measured` is the smallest share that was, and `between` the share at which a straight line over
-    the logarithm of the share, between what was measured, first reaches the baseline. Both are None
-    where ELMo never does, and `between` where the smallest does already.
+    In each result, `measured` is the smallest share with which ELMo was as good, and `between` the
+    share at which it first is on straight lines between the measured scores, over the logarithm of
+    the share. Both are None where ELMo never is, and `between` where the smallest share is enough.
     """
     points = [(size["share"], size["elmo"]["mean"]) for size in sizes]
-    found = []
+    needed = []
     for size in sizes:
         goal = size["baseline"]["mean"]
         first = next((k for k, (_, score) in enumerate(points) if score >= goal), None)
@@ -139,18 +155,18 @@ def enough(sizes: Sequence[Json]) -> list[Json]:
             (low, below), (high, above) = points[first - 1 : first + 1]
             part = (goal - below) / (above - below)
             between = math.exp(math.log(low) + part * (math.log(high) - math.log(low)))
-        found.append(
+        needed.append(
             {
                 "share": size["share"],
                 "measured": None if first is None else points[first][0],
                 "between": between,
             }
         )
-    return found
+    return needed
 
 
-def epochs(size: Json) -> Json:
-    """The development score by epoch of one size: for each seed, when ELMo passes the baseline."""
+def epochs_needed(size: Measurement) -> Measurement:
+    """Return, for one size and each seed, the epoch at which ELMo passes the baseline's best."""
     base, elmo = (size[name]["curves"] for name in SYSTEMS)
     return {
         "share": size["share"],
@@ -164,7 +180,7 @@ def epochs(size: Json) -> Json:
 
 
 def mean_curve(curves: Sequence[Sequence[float]]) -> list[float]:
-    """Over the seeds; a run that stopped before the others counts with the best that it kept."""
+    """Return the mean over the seeds; a run that stopped early counts with its best score."""
     length = max(map(len, curves))
     longer = [[*curve, *[max(curve)] * (length - len(curve))] for curve in curves]
     return [mean(each) for each in zip(*longer, strict=True)]
@@ -174,181 +190,184 @@ def _first_above(curve: Sequence[float], goal: float) -> int | None:
     return next((k for k, score in enumerate(curve, start=1) if score > goal), None)
 
 
-# -- what is shown -------------------------------------------------------------------------------
+# -- rendering -----------------------------------------------------------------------------------
 
 
-def tables(found: Json) -> list[Table]:
-    """By size of the training set, and by epoch."""
-    return [_by_size(found), _by_epoch(found)]
+def render_tables(results: Measurement) -> list[Table]:
+    """Return the scores by size of the training set, and by epoch."""
+    return [_size_table(results), _epoch_table(results)]
 
 
-def pictures(found: Json) -> list[Picture]:
-    """The same as lines."""
+def render_figures(results: Measurement) -> list[Figure]:
+    """Return the scores by size of the training set, and by epoch, as line charts."""
     by_size = [
         figures.Line(
             NAMES[name],
-            [(size["share"], size[name]["mean"]) for size in found["sizes"]],
+            [(size["share"], size[name]["mean"]) for size in results["sizes"]],
             COLORS[name],
             spread=[
                 (
                     size[name]["mean"] - size[name]["spread"],
                     size[name]["mean"] + size[name]["spread"],
                 )
-                for size in found["sizes"]
+                for size in results["sizes"]
             ],
         )
         for name in SYSTEMS
     ]
-    panel = figures.Panel(f"{found['score']} on {_set(found)}", by_size, 300, digits=1)
-    ticks = {size["share"]: _share(size["share"]) for size in found["sizes"]}
-    title = f"How much data {found['task']} needs, with ELMo and without"
-    across = f"part of the training set ({over_seeds.count(found['seeds'])})"
-    drawn = figures.lines(title, [panel], across=across, log=True, ticks=ticks)
-    return [Picture("sizes", drawn), Picture("epochs", _epochs_picture(found))]
+    panel = figures.Panel(f"{results['score']} on {_dataset_name(results)}", by_size, 300, digits=1)
+    ticks = {size["share"]: _percent(size["share"]) for size in results["sizes"]}
+    title = f"How much data {results['task']} needs, with ELMo and without"
+    across = f"part of the training set ({format_seeds(results['seeds'])})"
+    sizes_svg = figures.draw_line_chart(title, [panel], x_label=across, log=True, ticks=ticks)
+    return [Figure("sizes", sizes_svg), Figure("epochs", _epochs_svg(results))]
 
 
-def headline(found: Json) -> tuple[str, str] | None:
-    """The number to remember: epochs."""
-    noted = found["epochs"]
-    if None in noted["elmo_passes"]:
+def headline(results: Measurement) -> tuple[str, str] | None:
+    """Return how many epochs ELMo needs for the baseline's best score, if it reaches it."""
+    epochs = results["epochs"]
+    if None in epochs["elmo_passes"]:
         return None
-    needed = mean(noted["baseline_best_epoch"])
-    told = f"epochs of {found['task']} with ELMo for what the baseline needs {needed:.3g}"
-    return f"{mean(noted['elmo_passes']):.3g}", told
+    needed = mean(epochs["baseline_best_epoch"])
+    text = f"epochs of {results['task']} with ELMo for what the baseline needs {needed:.3g}"
+    return f"{mean(epochs['elmo_passes']):.3g}", text
 
 
-def _by_size(found: Json) -> Table:
-    sizes = found["sizes"]
+def _size_table(results: Measurement) -> Table:
+    sizes = results["sizes"]
     rows = []
-    for size, one in zip(sizes, found["enough"], strict=True):
+    for size, needed in zip(sizes, results["enough"], strict=True):
         base, elmo = size["baseline"], size["elmo"]
         rows.append(
             [
-                _share(size["share"]),
+                _percent(size["share"]),
                 f"{size['examples']:,}",
-                over_seeds.score(base["scores"]),
-                over_seeds.score(elmo["scores"]),
-                *over_seeds.gain(elmo["scores"], base["scores"]),
+                format_score(base["scores"]),
+                format_score(elmo["scores"]),
+                *format_gain(elmo["scores"], base["scores"]),
                 f"{round(-size['relative_error_reduction'], 1) + 0.0:+.1f} %",
-                _needed(one, sizes),
+                _needed_cell(needed, sizes),
             ]
         )
     return Table(
-        f"{found['task']}: {found['score']} on {found['of']} by size of the training set "
-        f"({over_seeds.count(found['seeds'])})",
+        f"{results['task']}: {results['score']} on {results['of']} by size of the training set "
+        f"({format_seeds(results['seeds'])})",
         ["data", "examples", *NAMES.values(), "gain", "won", "error", "enough"],
         rows,
-        note=_size_note(found),
+        note=_size_note(results),
         bold=[(max(range(len(sizes)), key=lambda k: float(sizes[k]["gain"])), 4)],
     )
 
 
-def _needed(one: Json, sizes: Sequence[Json]) -> str:
-    """The part of the data with which ELMo is as good as the baseline with this part."""
-    if one["measured"] is None:
-        return f"> {_share(sizes[-1]['share'])}"
-    if one["between"] is None:
-        return f"≤ {_share(sizes[0]['share'])}"
-    return f"≈ {100 * one['between']:.2g} %"
+def _needed_cell(needed: Measurement, sizes: Sequence[Measurement]) -> str:
+    """Return the part of the data with which ELMo is as good as the baseline with this part."""
+    if needed["measured"] is None:
+        return f"> {_percent(sizes[-1]['share'])}"
+    if needed["between"] is None:
+        return f"≤ {_percent(sizes[0]['share'])}"
+    return f"≈ {100 * needed['between']:.2g} %"
 
 
-def _size_note(found: Json) -> str:
-    told = [
-        f"with ELMo {_share(one['measured'])} is as good as {_share(one['share'])} without"
-        for one in found["enough"]
-        if one["measured"] is not None and one["measured"] < one["share"]
+def _size_note(results: Measurement) -> str:
+    sentences = [
+        f"With ELMo {_percent(needed['measured'])} is as good as {_percent(needed['share'])} "
+        "without."
+        for needed in results["enough"]
+        if needed["measured"] is not None and needed["measured"] < needed["share"]
     ]
-    sentences = [f"{text[0].upper()}{text[1:]}." for text in told]
     sentences.append(
         "Enough: the part of the data with which ELMo equals the baseline with this part, on a "
-        "straight line over log(part) between the sizes that were measured. Won: seeds that gain. "
+        "straight line over log(part) between the measured sizes. Won: seeds with a gain. "
         "The paper (SRL): 1 % with ELMo about as good as 10 % without."
     )
-    often = [size for size in found["sizes"] if size["readings"] > 1]
-    if often:
-        times = ", ".join(f"{_share(size['share'])} {size['readings']} times" for size in often)
+    repeated = [size for size in results["sizes"] if size["readings"] > 1]
+    if repeated:
+        times = ", ".join(
+            f"{_percent(size['share'])} {size['readings']} times" for size in repeated
+        )
         sentences.append(
-            "So that small sets are learned from at all, an epoch reads them more than once, with "
-            f"ELMo and without: {times}."
+            "So that small sets are learned at all, an epoch reads them more than once, with ELMo "
+            f"and without: {times}."
         )
     return " ".join(sentences)
 
 
-def _by_epoch(found: Json) -> Table:
-    noted = found["epochs"]
-    passed = noted["elmo_passes"]
+def _epoch_table(results: Measurement) -> Table:
+    epochs = results["epochs"]
+    passes = epochs["elmo_passes"]
     rows = [
         [
             str(seed),
-            f"{noted['baseline_best'][k]:.2f}",
-            str(noted["baseline_best_epoch"][k]),
-            "never" if passed[k] is None else str(passed[k]),
-            f"{noted['elmo_best'][k]:.2f}",
-            str(noted["elmo_best_epoch"][k]),
+            f"{epochs['baseline_best'][k]:.2f}",
+            str(epochs["baseline_best_epoch"][k]),
+            "never" if passes[k] is None else str(passes[k]),
+            f"{epochs['elmo_best'][k]:.2f}",
+            str(epochs["elmo_best_epoch"][k]),
         ]
-        for k, seed in enumerate(found["seeds"])
+        for k, seed in enumerate(results["seeds"])
     ]
-    last = found["sizes"][-1]
-    longest = max(len(curve) for name in SYSTEMS for curve in last[name]["curves"])
-    times = last["readings"]
-    read = "reads the training set once" if times == 1 else f"reads the training set {times} times"
+    largest = results["sizes"][-1]
+    longest = max(len(curve) for name in SYSTEMS for curve in largest[name]["curves"])
+    times = "once" if largest["readings"] == 1 else f"{largest['readings']} times"
     return Table(
-        f"{found['task']}: {found['score']} on dev by epoch, {_share(noted['share'])} of the data",
+        f"{results['task']}: {results['score']} on dev by epoch, {_percent(epochs['share'])} of "
+        "the data",
         ["seed", "baseline's best", "at epoch", "ELMo passes it at", "ELMo's best", "at epoch"],
         rows,
-        note=f"{_epoch_finding(noted)} At most {longest} epochs were run; an epoch {read}, and the "
-        "learning rate falls to zero over all of them. The paper (SRL): the baseline's best at "
-        "epoch 486, ELMo passes it at epoch 10.",
-        bold=[(k, 3) for k in range(len(rows)) if passed[k] is not None],
+        note=f"{_epoch_finding(epochs)} At most {longest} epochs were run; an epoch reads the "
+        f"training set {times}, and the learning rate falls to zero over all of them. The paper "
+        "(SRL): the baseline's best at epoch 486, ELMo passes it at epoch 10.",
+        bold=[(k, 3) for k in range(len(rows)) if passes[k] is not None],
     )
 
 
-def _epoch_finding(noted: Json) -> str:
-    passed, needed = noted["elmo_passes"], noted["baseline_best_epoch"]
-    seeds = over_seeds.count(passed)
-    if None in passed:
-        those = len(passed) - passed.count(None)
-        return f"ELMo passes the baseline's best with {those} of {seeds}."
+def _epoch_finding(epochs: Measurement) -> str:
+    passes, needed = epochs["elmo_passes"], epochs["baseline_best_epoch"]
+    if None in passes:
+        passing = len(passes) - passes.count(None)
+        return f"ELMo passes the baseline's best with {passing} of {format_seeds(passes)}."
     return (
-        f"ELMo passes at epoch {mean(passed):.3g} what the baseline needs {mean(needed):.3g} for"
-        f"{' (means over the seeds)' if len(passed) > 1 else ''}."
+        f"ELMo passes at epoch {mean(passes):.3g} what the baseline needs {mean(needed):.3g} for"
+        f"{' (means over the seeds)' if len(passes) > 1 else ''}."
     )
 
 
-def _epochs_picture(found: Json) -> str:
-    noted, last = found["epochs"], found["sizes"][-1]
-    drawn = []
+def _epochs_svg(results: Measurement) -> str:
+    epochs, largest = results["epochs"], results["sizes"][-1]
+    lines = []
     for name in SYSTEMS:
-        curve = noted["mean"][name]
-        seeds = [c for c in last[name]["curves"] if len(c) == len(curve)]
-        drawn.append(
+        curve = epochs["mean"][name]
+        curves = largest[name]["curves"]
+        complete = [c for c in curves if len(c) == len(curve)]
+        lines.append(
             figures.Line(
                 NAMES[name],
                 list(enumerate(curve, start=1)),
                 COLORS[name],
-                spread=[(min(each), max(each)) for each in zip(*seeds, strict=True)]
-                if len(seeds) == len(last[name]["curves"]) > 1
+                spread=[(min(each), max(each)) for each in zip(*complete, strict=True)]
+                if len(complete) == len(curves) > 1
                 else (),
             )
         )
-    longest = max(len(curve) for curve in noted["mean"].values())
-    top = max(noted["mean"]["baseline"])
-    drawn.append(
-        figures.Line("baseline's best", [(1, top), (longest, top)], 2, dots=False, dashed=True)
+    longest = max(len(curve) for curve in epochs["mean"].values())
+    best = max(epochs["mean"]["baseline"])
+    lines.append(
+        figures.Line("baseline's best", [(1, best), (longest, best)], 2, dots=False, dashed=True)
     )
     step = max(1, math.ceil(longest / 12))
-    return figures.lines(
-        f"How many epochs {found['task']} needs, with ELMo and without",
-        [figures.Panel(f"{found['score']} on the development set", drawn, 300, digits=1)],
-        across=f"epoch ({_share(noted['share'])} of the data, {over_seeds.count(found['seeds'])})",
+    share, seeds = _percent(epochs["share"]), format_seeds(results["seeds"])
+    return figures.draw_line_chart(
+        f"How many epochs {results['task']} needs, with ELMo and without",
+        [figures.Panel(f"{results['score']} on the development set", lines, 300, digits=1)],
+        x_label=f"epoch ({share} of the data, {seeds})",
         ticks={k: str(k) for k in range(1, longest + 1, step)},
-        right=170,
+        right_margin=170,
     )
 
 
-def _share(share: float) -> str:
+def _percent(share: float) -> str:
     return f"{100 * share:g} %"
 
 
-def _set(found: Json) -> str:
-    return "the test set" if found["of"] == "test" else "the development set"
+def _dataset_name(results: Measurement) -> str:
+    return "the test set" if results["of"] == "test" else "the development set"

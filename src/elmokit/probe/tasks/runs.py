@@ -1,6 +1,6 @@
-"""Systems of a task, each trained with the same seeds, and what came of them as numbers.
+"""Systems of a task, each trained with the same seeds, and their outcomes as numbers.
 
-Knows nothing about why the systems are compared: that is for `choices.py` and `efficiency.py`.
+Knows nothing about why the systems are compared: `variants.py` and `efficiency.py` do.
 """
 
 from __future__ import annotations
@@ -13,71 +13,77 @@ from typing import Any
 
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
-from elmokit.probe import results
-from elmokit.probe.results import Json
+from elmokit.probe.results import make_signature
 from elmokit.probe.tasks.seeds import spread
 from elmokit.tasks.comparison import mean_weights
 from elmokit.tasks.settings import Settings
-from elmokit.tasks.systems import system_of, trial_of, usual
-from elmokit.tasks.trials import Files, Hear, Outcome, run_trials
+from elmokit.tasks.systems import canonical, make_trial, system_name
+from elmokit.tasks.trials import Outcome, TaskFiles, TrialCallback, ignore_update, run_trials
 
 
 def run_systems(
     systems: Sequence[Settings],
-    files: Files,
+    files: TaskFiles,
     runs: str | Path,
     *,
     seeds: Sequence[int],
     jobs: int | None = None,
-    hear: Hear = lambda moment: None,
+    callback: TrialCallback = ignore_update,
 ) -> list[list[Outcome]]:
-    """Train each system with each seed; for each system, what came of its seeds.
+    """Train each system with each seed; return the outcomes of the seeds for each system.
 
     Args:
-        systems: settings that differ in more than their seeds.
-        files: training, development and test data.
-        runs: where the runs are kept; what is there already is not trained again.
-        seeds: of the runs.
-        jobs: how many runs at a time.
-        hear: who looks on.
+        systems: Settings of the systems, which differ in more than their seeds.
+        files: Training, development and test data.
+        runs: Directory for the runs; runs that are in it already are not done again.
+        seeds: Random seeds; each system is trained once with each of them.
+        jobs: Number of runs at a time; one per core by default.
+        callback: Called with each report about a run, from another thread.
     """
     if not seeds:
         raise InputError("no seed was given; expected at least one")
-    # Seed by seed, so that what was interrupted has whole comparisons.
-    trials = [trial_of(system.replace(seed=seed)) for seed in seeds for system in systems]
-    outcomes = run_trials(trials, files, runs, jobs=jobs, hear=hear)
+    # Seed by seed, so that an interrupted analysis has complete comparisons.
+    trials = [make_trial(system.replace(seed=seed)) for seed in seeds for system in systems]
+    outcomes = run_trials(trials, files, runs, jobs=jobs, callback=callback)
     return [outcomes[k :: len(systems)] for k in range(len(systems))]
 
 
 def check_elmo(settings: Settings) -> None:
-    """An analysis of ELMo needs one."""
+    """Raise an error for settings without ELMo."""
     if settings.baseline:
         raise InputError(
-            "an analysis needs an ELMo; name a model, or nothing for the built-in one: the "
-            "baseline is trained beside it"
+            "an analysis needs an ELMo model; name one, or leave it out for the built-in model: "
+            "the baseline is always trained as well"
         )
 
 
-def signature(
-    settings: Settings, systems: Sequence[Settings], files: Files, seeds: Sequence[int]
-) -> Json:
-    """What determines the numbers; `settings` are those that the systems differ from."""
+def analysis_signature(
+    settings: Settings, systems: Sequence[Settings], files: TaskFiles, seeds: Sequence[int]
+) -> dict[str, Any]:
+    """Return what determines the numbers of an analysis.
+
+    Args:
+        settings: The settings that the systems are variants of.
+        systems: Settings of the systems.
+        files: Training, development and test data.
+        seeds: Random seeds.
+    """
     paths: dict[str, Any] = {k: path for k, path in asdict(files).items() if path is not None}
-    return results.signature(
+    return make_signature(
         Elmo.load(settings.elmo),
         paths,
-        settings=usual(settings).determined(),
-        systems=[system_of(system) for system in systems],
+        settings=canonical(settings).to_full_dict(),
+        systems=[system_name(system) for system in systems],
         seeds=list(seeds),
     )
 
 
-def summary(settings: Settings, outcomes: Sequence[Outcome]) -> Json:
-    """The numbers of one system; lists have a number for each seed."""
-    score = settings.sister.SCORE
+def summarize(settings: Settings, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the numbers of one system as a JSON object; lists have one item per seed."""
+    score = settings.definition.main_score
     scores = [outcome.main(score) for outcome in outcomes]
     return {
-        "system": system_of(settings),
+        "system": system_name(settings),
         "examples": outcomes[0].examples,
         "scores": scores,
         "mean": mean(scores),

@@ -1,4 +1,4 @@
-"""Scores of the same system with several seeds, as people read them."""
+"""Scores of a system with several seeds: statistics, and how they are printed."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Sequence
 from statistics import mean, stdev
 
 
-def spread(numbers: Sequence[float]) -> float:
-    """The standard deviation; 0 for a single number."""
-    return stdev(numbers) if len(numbers) > 1 else 0.0
+def spread(scores: Sequence[float]) -> float:
+    """Return the standard deviation; 0 for a single score."""
+    return stdev(scores) if len(scores) > 1 else 0.0
 
 
-def differences(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Seed by seed."""
-    return [a - b for a, b in zip(ours, theirs, strict=True)]
+def differences(scores: Sequence[float], others: Sequence[float]) -> list[float]:
+    """Return the differences of two systems, seed by seed."""
+    return [a - b for a, b in zip(scores, others, strict=True)]
 
 
-def score(scores: Sequence[float]) -> str:
-    """The mean, and how far the seeds are apart."""
+def format_score(scores: Sequence[float]) -> str:
+    """Return the mean and, of several seeds, the standard deviation: `84.10 ± 0.30`."""
     return f"{mean(scores):.2f}" + (f" ± {spread(scores):.2f}" if len(scores) > 1 else "")
 
 
-def gain(ours: Sequence[float], theirs: Sequence[float]) -> tuple[str, str]:
-    """The mean of the differences, and with how many seeds there is a gain."""
-    found = differences(ours, theirs)
-    return f"{mean(found):+.2f}", f"{sum(each > 0 for each in found)} of {len(found)}"
+def format_gain(scores: Sequence[float], others: Sequence[float]) -> tuple[str, str]:
+    """Return the mean difference, and the number of seeds with a gain: `+1.50`, `2 of 3`."""
+    gains = differences(scores, others)
+    return f"{mean(gains):+.2f}", f"{sum(gain > 0 for gain in gains)} of {len(gains)}"
 
 
-def count(scores: Sequence[float]) -> str:
-    """How many seeds."""
+def format_seeds(scores: Sequence[object]) -> str:
+    """Return the number of seeds: `3 seeds`."""
     return "1 seed" if len(scores) == 1 else f"{len(scores)} seeds"

@@ -1,9 +1,9 @@
-"""What trained task models have learned about the layers: s_j and γ, the paper's Figure 2."""
+"""The layer weights of trained task models, s_j and γ: the paper's Figure 2."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -12,169 +12,174 @@ from typing import TYPE_CHECKING
 import elmokit
 from elmokit import figures
 from elmokit.errors import InputError
-from elmokit.figures.shares import COLORS
-from elmokit.probe.results import Json, Picture, best, layer_name, measurement
+from elmokit.figures.stacked_bars import PART_COLORS
+from elmokit.probe.results import Figure, Measurement, argmax, layer_name, make_measurement
 from elmokit.probe.tables import Table
 from elmokit.probe.tasks.seeds import spread
 
 if TYPE_CHECKING:
-    from elmokit.probe.tasks.models import TaskModel
+    from elmokit.probe.tasks.models import ModelWeights
 
 
 @dataclass(frozen=True)
 class LearnedWeights:
-    """What was found in directories."""
+    """The layer weights of the task models in some directories."""
 
-    models: Sequence[TaskModel]
+    models: Sequence[ModelWeights]
+    """The models that have layer weights."""
     skipped: Mapping[str, int]
-    """How many models have no weights, by reason."""
+    """Number of models without layer weights, by reason."""
 
-    def measured(self, *, by_epoch: bool = False) -> Json:
-        """As a measurement."""
-        found = {model.biLM for model in self.models}
-        if not found:
+    def measured(self, *, by_epoch: bool = False) -> Measurement:
+        """Return the weights as a measurement.
+
+        Args:
+            by_epoch: Include the weights after each epoch.
+        """
+        bilms = {model.biLM for model in self.models}
+        if not bilms:
             reasons = ", ".join(f"{reason}: {n}" for reason, n in self.skipped.items())
             raise InputError(
-                f"no model with weights of layers was found ({reasons or 'nothing there'}); give "
+                f"no model with layer weights was found ({reasons or 'no models'}); expected "
                 "directories of models that were trained with ELMo and --layers all"
             )
-        if len(found) > 1:
+        if len(bilms) > 1:
             raise InputError(
-                f"these task models were trained with {len(found)} different biLMs "
-                f"({', '.join(sorted(each[:12] for each in found))}); give those of one"
+                f"these task models were trained with {len(bilms)} different biLMs "
+                f"({', '.join(sorted(each[:12] for each in bilms))}); expected models with the "
+                "same one"
             )
         signature = {
-            "model": found.pop(),
+            "model": bilms.pop(),
             "data": {"task models": sorted({model.checksum for model in self.models})},
             "elmokit": elmokit.__version__,
         }
         systems = [
-            {**system, "epochs": _epochs(models)} if by_epoch else system
-            for system, models in _systems(self.models)
+            {**system, "epochs": _mean_by_epoch(models)} if by_epoch else system
+            for system, models in _group_by_system(self.models)
         ]
-        return measurement("weights", signature, systems=systems, skipped=dict(self.skipped))
+        return make_measurement("weights", signature, systems=systems, skipped=dict(self.skipped))
 
 
 def learned_weights(directories: Sequence[str | Path]) -> LearnedWeights:
-    """Of all task models in directories, and in directories within them."""
-    from elmokit.probe.tasks.models import task_models
+    """Return the layer weights of all task models in directories and their subdirectories.
 
-    return LearnedWeights(*task_models(directories))
+    The command `elmo analyze weights` does this.
+
+    Args:
+        directories: Directories that `elmokit.tasks.fit`, `elmokit.tasks.compare` or the other
+            analyses wrote.
+    """
+    from elmokit.probe.tasks.models import read_model_weights
+
+    return LearnedWeights(*read_model_weights(directories))
 
 
-def _systems(models: Sequence[TaskModel]) -> Iterator[tuple[Json, list[TaskModel]]]:
-    """Models that differ in their seeds alone become one."""
-    groups: dict[str, list[TaskModel]] = {}
+def _group_by_system(
+    models: Sequence[ModelWeights],
+) -> Iterator[tuple[Measurement, list[ModelWeights]]]:
+    """Yield one system for all models that differ only in their seeds, with these models."""
+    groups: dict[str, list[ModelWeights]] = {}
     for model in models:
-        groups.setdefault(model.alike, []).append(model)
-    heads = [(group[0].task, group[0].system) for group in groups.values()]
+        groups.setdefault(model.group, []).append(model)
+    names = [(group[0].task, group[0].system) for group in groups.values()]
     for group in groups.values():
         first = group[0]
-        told = first.system.removeprefix("elmo").replace("-", ", ").replace("l2=", "λ=")
-        name = f"{first.task}{told}"
-        if heads.count((first.task, first.system)) > 1:
+        variant = first.system.removeprefix("elmo").replace("-", ", ").replace("l2=", "λ=")
+        name = f"{first.task}{variant}"
+        if names.count((first.task, first.system)) > 1:
             name = f"{name} ({first.where})"
-        places = [
-            {
-                "place": place,
-                "shares": [
-                    mean(each)
-                    for each in zip(*(m.weights[place]["shares"] for m in group), strict=True)
-                ],
-                "spread": max(
-                    spread(each)
-                    for each in zip(*(m.weights[place]["shares"] for m in group), strict=True)
-                ),
-                "gamma": mean(m.weights[place]["gamma"] for m in group),
-            }
-            for place in first.weights
-        ]
-        seeds = [model.seed for model in group]
-        yield (
-            {
-                "name": name,
-                "task": first.task,
-                "system": first.system,
-                "seeds": seeds,
-                "places": places,
-            },
-            group,
-        )
+        places = []
+        for place in first.weights:
+            by_layer = list(zip(*(m.weights[place]["shares"] for m in group), strict=True))
+            places.append(
+                {
+                    "place": place,
+                    "shares": [mean(shares) for shares in by_layer],
+                    "spread": max(spread(shares) for shares in by_layer),
+                    "gamma": mean(m.weights[place]["gamma"] for m in group),
+                }
+            )
+        system = {
+            "name": name,
+            "task": first.task,
+            "system": first.system,
+            "seeds": [model.seed for model in group],
+            "places": places,
+        }
+        yield system, group
 
 
-def _epochs(models: Sequence[TaskModel]) -> list[Json]:
-    """Means over the seeds, as far as all of them ran."""
-    found = []
-    for each in zip(*(model.epochs for model in models), strict=False):
-        found.append(
-            {
-                place: [
-                    mean(part) for part in zip(*(w[place]["shares"] for w in each), strict=True)
-                ]
-                for place in each[0]
-            }
-        )
-    return found
+def _mean_by_epoch(models: Sequence[ModelWeights]) -> list[Measurement]:
+    """Return the mean shares over the seeds after each epoch that all of them ran."""
+    return [
+        {
+            place: [mean(part) for part in zip(*(w[place]["shares"] for w in epoch), strict=True)]
+            for place in epoch[0]
+        }
+        for epoch in zip(*(model.epochs for model in models), strict=False)
+    ]
 
 
-# -- what is shown -------------------------------------------------------------------------------
+# -- rendering -----------------------------------------------------------------------------------
 
 
-def tables(found: Json) -> list[Table]:
-    """A row for each place of each system; and how the weights moved, if that was noted."""
-    rows = [(system, place) for system in found["systems"] for place in system["places"]]
+def render_tables(results: Measurement) -> list[Table]:
+    """Return a table with one row per place of each system; and one by epoch, if it is measured."""
+    rows = _rows(results)
     layers = max(len(place["shares"]) for _, place in rows)
     names = [layer_name(j) for j in range(layers)]
-    shown = [
+    render_tables = [
         Table(
-            "What task models have learned about the layers",
+            "Layer weights of trained task models",
             ["task", "place", *names, "γ", "seeds", "spread"],
             [
                 [
                     system["name"],
                     place["place"],
-                    *_padded((f"{share:.3f}" for share in place["shares"]), layers),
+                    *_share_cells(place["shares"], layers),
                     f"{place['gamma']:.2f}",
                     str(len(system["seeds"])),
                     f"{place['spread']:.3f}" if len(system["seeds"]) > 1 else "",
                 ]
                 for system, place in rows
             ],
-            note=_note(found, rows),
+            note=_note(results, rows),
             left=(0, 1),
-            bold=[(r, 2 + best(place["shares"])) for r, (_, place) in enumerate(rows)],
+            bold=[(r, 2 + argmax(place["shares"])) for r, (_, place) in enumerate(rows)],
         )
     ]
-    moved = [
+    by_epoch = [
         [
             system["name"],
             place["place"],
             str(epoch),
-            *_padded((f"{share:.3f}" for share in weights[place["place"]]), layers),
+            *_share_cells(weights[place["place"]], layers),
         ]
         for system, place in rows
-        for epoch, weights in _some(system.get("epochs", ()))
+        for epoch, weights in _select_epochs(system.get("epochs", ()))
     ]
-    if moved:
-        title = "How they moved"
-        note = "After some epochs, mean over the seeds; before the first all are equal."
-        shown.append(Table(title, ["task", "place", "epoch", *names], moved, note, left=(0, 1)))
-    return shown
+    if by_epoch:
+        title = "Layer weights by epoch"
+        note = "Selected epochs, mean over the seeds; before the first epoch all are equal."
+        columns = ["task", "place", "epoch", *names]
+        render_tables.append(Table(title, columns, by_epoch, note, left=(0, 1)))
+    return render_tables
 
 
-def pictures(found: Json) -> list[Picture]:
-    """A bar for each place of each system; and how the weights moved, if that was noted."""
-    rows = [(system, place) for system in found["systems"] for place in system["places"]]
+def render_figures(results: Measurement) -> list[Figure]:
+    """Return a figure with one bar per place of each system; and one by epoch, if measured."""
+    rows = _rows(results)
     layers = max(len(place["shares"]) for _, place in rows)
     names = [layer_name(j) for j in range(layers)]
     divisions = [
-        figures.Division(
+        figures.StackedBar(
             f"{system['name']}: {place['place']}", place["shares"], f"γ {place['gamma']:.2f}"
         )
         for system, place in rows
     ]
     title = "How tasks weigh the layers of ELMo"
-    drawn = [Picture("", figures.shares(title, divisions, names))]
+    rendered = [Figure("", figures.draw_stacked_bars(title, divisions, names))]
     panels = [
         figures.Panel(
             f"{system['name']}: {place['place']}",
@@ -183,9 +188,9 @@ def pictures(found: Json) -> list[Picture]:
                     names[j],
                     [
                         (epoch, weights[place["place"]][j])
-                        for epoch, weights in enumerate(_from_even(system, place), start=0)
+                        for epoch, weights in enumerate(_from_initial(system, place))
                     ],
-                    COLORS[j % len(COLORS)],
+                    PART_COLORS[j % len(PART_COLORS)],
                 )
                 for j in range(len(place["shares"]))
             ],
@@ -196,44 +201,55 @@ def pictures(found: Json) -> list[Picture]:
         if system.get("epochs")
     ]
     if panels:
-        across = "epoch; before the first all layers weigh the same (every panel has its own scale)"
-        title = "How the weights of the layers moved"
-        longest = max(len(system.get("epochs", ())) for system in found["systems"])
+        across = "epoch; initially all layers have equal weights (each panel has its own scale)"
+        title = "Layer weights by epoch"
+        longest = max(len(system.get("epochs", ())) for system in results["systems"])
         ticks = {float(k): str(k) for k in range(0, longest + 1, math.ceil(longest / 15))}
-        drawn.append(Picture("epochs", figures.lines(title, panels, across=across, ticks=ticks)))
-    return drawn
+        rendered.append(
+            Figure("epochs", figures.draw_line_chart(title, panels, x_label=across, ticks=ticks))
+        )
+    return rendered
 
 
-def _from_even(system: Json, place: Json) -> list[dict[str, list[float]]]:
-    even = [1 / len(place["shares"])] * len(place["shares"])
-    return [{place["place"]: even}, *system["epochs"]]
+def _rows(results: Measurement) -> list[tuple[Measurement, Measurement]]:
+    """Return each system with each of its places."""
+    return [(system, place) for system in results["systems"] for place in system["places"]]
 
 
-def _some(epochs: Sequence[Json]) -> Iterator[tuple[int, Json]]:
-    """The first epochs and the last: weights move early."""
+def _from_initial(system: Measurement, place: Measurement) -> list[dict[str, list[float]]]:
+    """Return the equal weights before the first epoch, then those after each epoch."""
+    equal = [1 / len(place["shares"])] * len(place["shares"])
+    return [{place["place"]: equal}, *system["epochs"]]
+
+
+def _select_epochs(epochs: Sequence[Measurement]) -> Iterator[tuple[int, Measurement]]:
+    """Yield some of the first epochs, and the last one: weights change early."""
     for number, weights in enumerate(epochs, start=1):
         if number in (1, 2, 4, 8, 16, 32, len(epochs)):
             yield number, weights
 
 
-def _padded(cells: Iterator[str], count: int) -> list[str]:
-    found = list(cells)
-    return [*found, *[""] * (count - len(found))]
+def _share_cells(shares: Iterable[float], count: int) -> list[str]:
+    cells = [f"{share:.3f}" for share in shares]
+    return [*cells, *[""] * (count - len(cells))]
 
 
-def _note(found: Json, rows: Sequence[tuple[Json, Json]]) -> str:
-    # λ=1 or little data leave the weights near to even: what counts are the usual systems.
-    usual = [row for row in rows if row[0]["system"] == "elmo"] or rows
-    at_input = [place["shares"] for _, place in usual if place["place"] == "input"]
-    told = []
+def _note(results: Measurement, rows: Sequence[tuple[Measurement, Measurement]]) -> str:
+    # λ=1 or little data leave the weights almost equal: the default systems are what counts.
+    default = [row for row in rows if row[0]["system"] == "elmo"] or rows
+    at_input = [place["shares"] for _, place in default if place["place"] == "input"]
+    sentences = []
     if at_input:
-        first = sum(best(shares) == 1 for shares in at_input)
-        told.append(
-            f"At the input the first LSTM layer weighs most in {first} of {len(at_input)} (the "
-            "paper: mostly; and about even at the output)."
+        first = sum(argmax(shares) == 1 for shares in at_input)
+        sentences.append(
+            f"At the input the first LSTM layer has the largest weight in {first} of "
+            f"{len(at_input)} (in the paper: mostly; and almost equal weights at the output)."
         )
-    told.append("Shares are softmax(s), means over the seeds; spread: the largest of their layers.")
-    if found["skipped"]:
-        left = ", ".join(f"{count} {reason}" for reason, count in found["skipped"].items())
-        told.append(f"Passed over: {left}.")
-    return " ".join(told)
+    sentences.append(
+        "Weights are softmax(s), means over the seeds; spread: the largest standard deviation of a "
+        "layer."
+    )
+    if results["skipped"]:
+        skipped = ", ".join(f"{count} {reason}" for reason, count in results["skipped"].items())
+        sentences.append(f"Skipped: {skipped}.")
+    return " ".join(sentences)

@@ -1,70 +1,27 @@
-"""Coreference: which words of a document mean the same thing.
+"""Coreference resolution: which mentions in a document refer to the same entity.
 
-End-to-end span ranking (Lee et al. 2017) on CoNLL-2012 files; the average of MUC, B³ and CEAFφ4.
+End-to-end span ranking on CoNLL-2012 files, scored by the average of MUC, B³ and CEAFφ4.
 """
 
-from elmokit.tasks.coref.data import (
-    ARGUMENTS,
-    Clusters,
-    Example,
-    Mention,
-    facts,
-    labels,
-    parse,
-    read,
-    record,
-    show,
-    write,
+from elmokit.tasks.coref import data, metric, model
+from elmokit.tasks.task import Task
+
+TASK = Task(
+    name="coref",
+    title="Coreference resolution",
+    paper="end-to-end span ranking (Lee et al. 2017, arXiv:1707.07045)",
+    placement="input",
+    main_score=metric.MAIN_SCORE,
+    arguments=data.ARGUMENTS,
+    presets=model.PRESETS,
+    Sizes=model.Sizes,
+    Model=model.Model,
+    read=data.read,
+    parse=data.parse,
+    write=data.write,
+    to_record=data.to_record,
+    render=data.render,
+    labels=data.labels,
+    label_set=data.label_set,
+    score=metric.score,
 )
-from elmokit.tasks.coref.metric import SCORE, score
-from elmokit.tasks.coref.model import Model, Sizes
-from elmokit.tasks.task import Place, Preset, Schooling
-
-PAPER = "Lee et al. 2017, End-to-end Neural Coreference Resolution"
-PLACE: Place = "input"
-
-PRESETS = {
-    "cpu": Preset(
-        sizes=Sizes(
-            hidden=64,
-            ffnn=100,
-            depth=1,
-            features=20,
-            characters=20,
-            width=8,
-            keep=0.22,
-            antecedents=100,
-            product=100,
-            sentences=40,
-            mention_loss=0.5,
-        ),
-        schooling=Schooling(epochs=15, batch=1, rate=0.002, patience=6, steps=50),
-        dropout=0.4,
-    ),
-    "paper": Preset(
-        sizes=Sizes(),
-        schooling=Schooling(epochs=150, batch=1, rate=0.001, patience=10),
-        dropout=0.5,
-    ),
-}
-
-__all__ = [
-    "ARGUMENTS",
-    "PAPER",
-    "PLACE",
-    "PRESETS",
-    "SCORE",
-    "Clusters",
-    "Example",
-    "Mention",
-    "Model",
-    "Sizes",
-    "facts",
-    "labels",
-    "parse",
-    "read",
-    "record",
-    "score",
-    "show",
-    "write",
-]

@@ -1,7 +1,7 @@
 """The best one-to-one assignment of rows to columns (the Hungarian method, Kuhn 1955).
 
-Each row is added along a cheapest augmenting path (Jonker and Volgenant 1987): exact, and
-O(rows² · columns) with each step over all columns at once. Knows nothing about coreference.
+Each row is added along a shortest augmenting path (Jonker and Volgenant 1987): exact, and
+O(rows² · columns), with each step over all columns at once. Knows nothing about coreference.
 
 Shape letters: R rows, C columns.
 """
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 
 def assign(gain_RC: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of rows and columns, none twice, with the largest sum of gains.
+    """Return the rows and columns of the assignment with the largest sum of gains.
 
-    There are as many pairs as the shorter side is long, in the order of the rows.
+    Every row and column occurs at most once. There are as many pairs as the shorter side is long,
+    in the order of the rows.
     """
     if gain_RC.shape[0] > gain_RC.shape[1]:
         columns, rows = assign(gain_RC.T)
@@ -23,13 +24,13 @@ def assign(gain_RC: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.
         return rows[order], columns[order]
     number_of_rows, number_of_columns = gain_RC.shape
     cost_RC = -gain_RC
-    # Prices that keep every reduced cost ≥ 0; of the pairs chosen it is 0, which proves them best.
+    # Prices that keep every reduced cost ≥ 0; it is 0 for the chosen pairs, which proves them best.
     of_row = np.zeros(number_of_rows)
     of_column = np.zeros(number_of_columns)
     owner_C = np.full(number_of_columns, -1)
     for new in range(number_of_rows):
         shortest_C = np.full(number_of_columns, np.inf)
-        before_C = np.full(number_of_columns, -1)  # the column before it on the shortest path
+        before_C = np.full(number_of_columns, -1)  # the previous column on the shortest path
         done_C = np.zeros(number_of_columns, dtype=bool)
         row, column, length = new, -1, 0.0
         while True:
@@ -46,7 +47,7 @@ def assign(gain_RC: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.
         of_row[new] += length
         of_row[owner_C[done_C]] += length - shortest_C[done_C]
         of_column[done_C] -= length - shortest_C[done_C]
-        while column >= 0:  # every column on the path gets the owner of the one before it
+        while column >= 0:  # every column on the path gets the owner of the previous one
             previous = before_C[column]
             owner_C[column] = new if previous < 0 else owner_C[previous]
             column = previous

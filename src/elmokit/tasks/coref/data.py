@@ -1,14 +1,14 @@
-"""CoNLL-2012 files to documents and back. Knows no model and no score.
+"""Coreference: CoNLL-2012 files to documents and back. Knows no model and no score.
 
-A document goes from `#begin document (id); part 000` to `#end document`; a line is a word, a blank
-line ends a sentence. Columns stand between tabs or runs of spaces: the word is the fourth, the
-speaker the tenth where there are as many as CoNLL-2012 has, and the coreference column is the
-last. There `(3` opens a mention of cluster 3, `3)` closes the latest one that is open, `(3)` is a
-mention of one word, `|` stands between them, and `-`, `_` or nothing means none. Mentions lie
-within a sentence; those of different clusters may cross, as they do in some annotated files.
+A document goes from `#begin document (id); part 000` to `#end document`; each line is a word, and a
+blank line ends a sentence. Columns are separated by tabs or runs of spaces: the word is the fourth,
+the speaker the tenth if there are as many columns as in CoNLL-2012, and coreference the last. There
+`(3` opens a mention of cluster 3, `3)` closes the latest open one, `(3)` is a mention of one word,
+`|` separates them, and `-`, `_` or nothing means none. Mentions lie within a sentence; those of
+different clusters may cross, as they do in some annotated files.
 
-Clusters of one mention are kept: CoNLL-2012 has none, LitBank has, and a model can learn from them
-what a mention is. `metric.score` leaves them out.
+Clusters of one mention are kept: CoNLL-2012 has none, but LitBank has, and a model can learn from
+them what a mention is. `metric.score` ignores them.
 """
 
 from __future__ import annotations
@@ -18,52 +18,59 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
-
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from elmokit.errors import FormatError, InputError
 from elmokit.tasks.task import Examples
+from elmokit.text.files import read_lines
 from elmokit.text.sentences import split_sentences
-from elmokit.text.tokenize import words
+from elmokit.text.tokenize import split_words
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 ARGUMENTS = ("text",)
 
 
 class Mention(NamedTuple):
-    """Some words of a sentence: `sentences[sentence][start:end]`."""
+    """Consecutive words of a sentence that refer to something."""
 
     sentence: int
+    """Number of the sentence in the document, from 0."""
     start: int
+    """Index of the first word in the sentence."""
     end: int
+    """Index after the last word in the sentence."""
 
 
 Cluster = tuple[Mention, ...]
 Clusters = tuple[Cluster, ...]
-"""Mentions of the same thing, in the order of the text; the clusters by their first mention."""
+"""Mentions of the same entity, in the order of the text; clusters sorted by first mention."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A document."""
+    """A document, with its coreference clusters if they are known."""
 
     document: str
-    """As its first line names it: `(id); part 000`."""
+    """Name of the document as in its first line, `(id); part 000`."""
     sentences: tuple[tuple[str, ...], ...]
+    """The words of each sentence."""
     speakers: tuple[str, ...]
-    """Of each sentence; empty where none is named."""
+    """Speaker of each sentence; empty where none is named."""
     clusters: Clusters | None
-    """None if it has to be found."""
+    """The gold clusters; None if they are unknown."""
     where: str = field(default="", compare=False)
+    """File and line of the document."""
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """Its sentences."""
+        """The sentences, the texts to embed."""
         return self.sentences
 
 
 def read(path: Path) -> Examples[Example]:
-    """The documents of a file, or of all files under a directory whose names end in `conll`."""
+    """Read the documents of a file, or of all files in a directory whose names end in `conll`."""
     path = Path(path).expanduser()
     if path.is_dir():
         files = [
@@ -74,7 +81,7 @@ def read(path: Path) -> Examples[Example]:
         if not files:
             raise FormatError(
                 f"{path} has no file whose name ends in conll; expected CoNLL-2012 files "
-                "(name a single file to read it whatever it is called)"
+                "(give a single file to read it whatever its name is)"
             )
     else:
         files = [path]
@@ -89,10 +96,10 @@ def read(path: Path) -> Examples[Example]:
 
 
 def parse(texts: Sequence[str]) -> Example:
-    """A document of raw text, of as many sentences as there are in it."""
+    """Return a document without clusters from raw text, which is split into sentences."""
     (text,) = texts
     sentences = tuple(
-        sentence for span in split_sentences(text) if (sentence := tuple(words(span.text)))
+        sentence for span in split_sentences(text) if (sentence := tuple(split_words(span.text)))
     )
     if not sentences:
         raise InputError(f"the text {text[:40]!r} has no words; expected at least one")
@@ -100,12 +107,12 @@ def parse(texts: Sequence[str]) -> Example:
 
 
 def labels(example: Example) -> Iterable[str]:
-    """None: a cluster has no name."""
+    """Return nothing: clusters have no names."""
     return ()
 
 
-def facts(examples: Sequence[Example]) -> dict[str, Any]:
-    """Nothing: all that the model knows is in its weights."""
+def label_set(examples: Sequence[Example]) -> dict[str, Any]:
+    """Return nothing: the model needs no labels."""
     return {}
 
 
@@ -113,38 +120,27 @@ _BEGIN = re.compile(r"#\s*begin document\s*(.*)")
 _END = re.compile(r"#\s*end document")
 _PART = re.compile(r"(\()?(\d+)(\))?")
 _NAME = re.compile(r"\((.*)\); part (\S+)")
-_FEWEST, _WORD, _SPEAKER, _WITH_SPEAKER = 5, 3, 9, 12
+_MIN_COLUMNS, _WORD, _SPEAKER, _WITH_SPEAKER = 5, 3, 9, 12
 _NOTHING = frozenset({"", "-", "_"})
 
 
 def _documents(path: Path, skipped: Counter[str]) -> Iterator[Example]:
-    """The documents of a file; what had to be left out is added to `skipped`."""
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise FormatError(
-            f"{path} cannot be read ({error.strerror}); expected a CoNLL-2012 file"
-        ) from None
-    document: _Open | None = None
-    for number, raw in enumerate(lines, start=1):
-        where = f"{path}:{number}"
-        try:
-            line = raw.decode().rstrip("\r").removeprefix("\ufeff")
-        except UnicodeDecodeError as error:
-            raise FormatError(f"{where}: not UTF-8 ({error}); convert the file to UTF-8") from None
+    """Yield the documents of a file; what has to be skipped is counted in `skipped`."""
+    document: _OpenDocument | None = None
+    for where, line in read_lines(path):
         if begin := _BEGIN.match(line):
             if document is not None:
                 raise FormatError(
                     f"{where}: a document begins before the one of {document.where} has ended; "
                     "expected '#end document' between them"
                 )
-            document = _Open(begin[1].strip(), where)
+            document = _OpenDocument(begin[1].strip(), where)
         elif _END.match(line):
             if document is None:
                 raise FormatError(f"{where}: '#end document' without '#begin document' before it")
             document.end_sentence(where)
             if document.sentences:
-                yield document.closed(skipped)
+                yield document.close(skipped)
             else:
                 skipped["document without words"] += 1
             document = None
@@ -165,7 +161,7 @@ def _documents(path: Path, skipped: Counter[str]) -> Iterator[Example]:
         )
 
 
-class _Open:
+class _OpenDocument:
     """A document that is being read."""
 
     def __init__(self, name: str, where: str) -> None:
@@ -176,16 +172,16 @@ class _Open:
         self.words: list[str] = []
         self.speaker = ""
         self.mentions: defaultdict[int, list[Mention]] = defaultdict(list)
-        # Of each cluster, where its mentions that have not ended begin: place and line.
-        self.half: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+        # First word and line of the mentions of each cluster that have not ended yet.
+        self.open_mentions: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
 
     def add_word(self, line: str, where: str) -> None:
-        """A line of columns."""
+        """Add the word of a line."""
         columns = line.split("\t") if "\t" in line else line.split()
-        if len(columns) < _FEWEST:
+        if len(columns) < _MIN_COLUMNS:
             raise FormatError(
-                f"{where}: {len(columns)} columns in {line[:60]!r}; expected at least {_FEWEST}: "
-                "document, part, number, word, …, coreference"
+                f"{where}: {len(columns)} columns in {line[:60]!r}; expected at least "
+                f"{_MIN_COLUMNS}: document, part, number, word, …, coreference"
             )
         word = columns[_WORD].strip()
         if not word or word.split() != [word]:
@@ -196,11 +192,11 @@ class _Open:
         self._mark(columns[-1].strip(), len(self.words), where)
         self.words.append(word)
 
-    def _mark(self, marks: str, place: int, where: str) -> None:
-        """The mentions that begin and end at a word.
+    def _mark(self, marks: str, position: int, where: str) -> None:
+        """Add the mentions that begin and end at a word.
 
-        As in the official scorer those of one word are read first, then all beginnings, then all
-        ends, and an end belongs to the latest beginning in its cluster.
+        As in the official scorer, mentions of one word are read first, then all beginnings, then
+        all ends, and an end belongs to the latest beginning in its cluster.
         """
         if marks in _NOTHING:
             return
@@ -216,23 +212,23 @@ class _Open:
             cluster = int(part[2])
             mentions = self.mentions[cluster]  # clusters are in the order in which they appear
             if part[1] and part[3]:
-                mentions.append(Mention(sentence, place, place + 1))
+                mentions.append(Mention(sentence, position, position + 1))
             elif part[1]:
-                self.half[cluster].append((place, where))
+                self.open_mentions[cluster].append((position, where))
             else:
                 ends.append(cluster)
         for cluster in ends:
-            if not self.half[cluster]:
+            if not self.open_mentions[cluster]:
                 raise FormatError(
                     f"{where}: {cluster}) ends a mention of cluster {cluster}, but none is open "
                     f"in this sentence; expected ({cluster} before it"
                 )
-            start, _ = self.half[cluster].pop()
-            self.mentions[cluster].append(Mention(sentence, start, place + 1))
+            start, _ = self.open_mentions[cluster].pop()
+            self.mentions[cluster].append(Mention(sentence, start, position + 1))
 
     def end_sentence(self, where: str) -> None:
-        """A blank line, or the end of the document."""
-        for cluster, begun in self.half.items():
+        """End the current sentence, at a blank line or at the end of the document."""
+        for cluster, begun in self.open_mentions.items():
             if begun:
                 raise FormatError(
                     f"{begun[-1][1]}: ({cluster} begins a mention that does not end in its "
@@ -244,8 +240,8 @@ class _Open:
             self.words = []
             self.speaker = ""
 
-    def closed(self, skipped: Counter[str]) -> Example:
-        """All of it. A mention that is in two clusters stays in the first of them."""
+    def close(self, skipped: Counter[str]) -> Example:
+        """Return the document. A mention that is in two clusters stays in the first of them."""
         seen: set[Mention] = set()
         clusters = []
         for marked in self.mentions.values():
@@ -265,22 +261,22 @@ class _Open:
 
 
 def write(file: TextIO, examples: Sequence[Example], predictions: Sequence[Clusters]) -> None:
-    """The documents with the predicted clusters, as the official scorer reads them.
+    """Write the documents with the predicted clusters, as the official scorer reads them.
 
-    The document's first line is that of the file it was read from: the scorer pairs key and
+    The first line of a document is that of the file it was read from: the scorer pairs key and
     response by it.
     """
     for example, clusters in zip(examples, predictions, strict=True):
-        found = _NAME.fullmatch(example.document)
-        name, part = (found[1], found[2]) if found else (example.document or "-", "000")
+        match = _NAME.fullmatch(example.document)
+        name, part = (match[1], match[2]) if match else (example.document or "-", "000")
         marks = _marks(clusters)
         file.write(f"#begin document {example.document}\n")
         for s, (sentence, speaker) in enumerate(
             zip(example.sentences, example.speakers, strict=True)
         ):
-            for place, word in enumerate(sentence):
-                mark = "|".join(marks.get((s, place), ["-"]))
-                columns = [name.replace(" ", "_"), part.lstrip("0") or "0", str(place), word]
+            for position, word in enumerate(sentence):
+                mark = "|".join(marks.get((s, position), ["-"]))
+                columns = [name.replace(" ", "_"), part.lstrip("0") or "0", str(position), word]
                 columns += ["-", "*", "-", "-", "-", speaker or "-", "*", mark]
                 file.write("\t".join(columns) + "\n")
             file.write("\n")
@@ -288,7 +284,7 @@ def write(file: TextIO, examples: Sequence[Example], predictions: Sequence[Clust
 
 
 def _marks(clusters: Clusters) -> dict[tuple[int, int], list[str]]:
-    """What stands in the coreference column, by sentence and word: outer brackets outside."""
+    """Return the coreference column by sentence and word, with outer brackets outside."""
     opening: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     closing: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     numbered = [(mention, number) for number, cluster in enumerate(clusters) for mention in cluster]
@@ -299,11 +295,11 @@ def _marks(clusters: Clusters) -> dict[tuple[int, int], list[str]]:
         else:
             opening[mention.sentence, mention.start].append(f"({number}")
             closing[mention.sentence, mention.end - 1].insert(0, f"{number})")
-    return {place: opening[place] + closing[place] for place in {*opening, *closing}}
+    return {key: opening[key] + closing[key] for key in {*opening, *closing}}
 
 
-def record(example: Example, prediction: Clusters) -> dict[str, Any]:
-    """The sentences and the clusters; `end` is the number of the word after the last."""
+def to_record(example: Example, prediction: Clusters) -> dict[str, Any]:
+    """Return sentences and clusters as a JSON object; `end` is exclusive."""
     return {
         "document": example.document,
         "sentences": [list(sentence) for sentence in example.sentences],
@@ -325,8 +321,10 @@ def record(example: Example, prediction: Clusters) -> dict[str, Any]:
 _COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan")
 
 
-def show(example: Example, prediction: Clusters) -> Text:
-    """The text, a line a sentence; mentions in brackets, with the number of their cluster."""
+def render(example: Example, prediction: Clusters) -> Text:
+    """Return one line per sentence, with mentions in brackets and the numbers of their clusters."""
+    from rich.text import Text
+
     starts: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     ends: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for number, cluster in enumerate(prediction):
@@ -338,20 +336,20 @@ def show(example: Example, prediction: Clusters) -> Text:
         if s:
             text.append("\n")
         inside: list[int] = []
-        for place, word in enumerate(sentence_words):
-            if place:
+        for position, word in enumerate(sentence_words):
+            if position:
                 text.append(" ", _style(inside))
-            for _, number in sorted(starts[s, place]):
+            for _, number in sorted(starts[s, position]):
                 inside.append(number)
                 text.append("[", _style(inside))
             text.append(word, _style(inside))
-            for _, number in sorted(ends[s, place]):
+            for _, number in sorted(ends[s, position]):
                 text.append(f"]{number + 1}", _style([number]))
-                # The latest of its number: mentions of one cluster may lie in each other.
+                # The latest of its number: mentions of one cluster may be nested.
                 del inside[len(inside) - 1 - inside[::-1].index(number)]
     return text
 
 
 def _style(inside: list[int]) -> str:
-    """The color of the innermost cluster."""
+    """Return the style of the innermost cluster."""
     return f"bold {_COLORS[inside[-1] % len(_COLORS)]}" if inside else ""

@@ -2,14 +2,14 @@
 
 Every span up to a length gets a mention score s_m; the best are kept, and each of them chooses an
 antecedent among the kept spans before it, or none (ε), by s(i, j) = s_m(i) + s_m(j) + s_a(i, j),
-s(i, ε) = 0. What is learned is the total probability of the right antecedents. Clusters are what
-the chosen antecedents join. A cluster of one can therefore not come out; but gold ones can teach
-what a mention is (`Sizes.mention_loss`). The genre of a document is left out.
+s(i, ε) = 0. The loss is that of the total probability of the gold antecedents. The chosen
+antecedents join spans to clusters, so that a cluster of one mention is never predicted; but gold
+ones can teach what a mention is (`Sizes.mention_loss`). The genre of a document is not used.
 
-The same numbers are made with less work than the paper's formulas name: the first layer of a
+The same numbers are computed with less work than the paper's formulas suggest: the first layer of a
 feed-forward network is linear in the parts of its input, so that each part is multiplied once for
 each word, or each kept span, and only sums are formed for all spans, or all pairs. That holds for
-the soft head too: a weighted average of words, multiplied, is the average of the words multiplied.
+the soft head too: a product with an average of words is the average of the products.
 
 Shape letters: B sentences, T words of a sentence, N words of the document, E size of x, D size of
 ELMo, H size of the LSTM's output, C size of x*, W widths of spans, M spans kept, K antecedents,
@@ -26,77 +26,108 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmokit.tasks.characters import Characters
+from elmokit.tasks.character_cnn import CharacterCNN
 from elmokit.tasks.coref.data import Clusters, Example, Mention
 from elmokit.tasks.recurrent import BiLSTM, LockedDropout
-from elmokit.tasks.word_embedding import Words, in_rows
+from elmokit.tasks.task import Preset, TrainingConfig
+from elmokit.tasks.word_embedding import WordEmbedding, embed_flat
 
 BUCKETS = (1, 2, 3, 4, 5, 8, 16, 32, 64)
-"""Distances in kept spans; each bucket goes up to the next."""
+"""Lower bounds of the buckets of distances between kept spans."""
 WINDOWS, CHARACTER_DIM, LONGEST_WORD = (3, 4, 5), 8, 24
-"""Of the character CNN."""
+"""Widths of the filters, size of a character's vector and bytes of a word of the character CNN."""
 PAIRS_AT_ONCE = 1 << 17
-LEAST_KEPT = 20
-"""Spans, if there are so many: λN of a sentence or two would be too few to choose from."""
-TOGETHER = 12
-"""Sentences that are embedded together."""
-NO = -1e9
-"""The score of what cannot be."""
+"""Number of pairs of spans that are scored at once, which bounds the memory."""
+MIN_KEPT = 20
+"""Minimum number of kept spans: λN of a sentence or two would be too few to choose from."""
+SENTENCE_BATCH = 12
+"""Number of sentences that are embedded together."""
+IMPOSSIBLE = -1e9
+"""The score of what cannot be, such as an antecedent that does not exist."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """The numbers of a model; the paper's, unless said otherwise."""
+    """Hyperparameters of the model; the defaults are those of the paper."""
 
     hidden: int = 200
-    """Cells of the LSTM in a direction."""
+    """Number of LSTM cells of one direction."""
     ffnn: int = 150
-    """Units of a hidden layer."""
+    """Size of the hidden layers of the feed-forward networks."""
     depth: int = 2
-    """Hidden layers of the networks that score spans and pairs."""
+    """Number of hidden layers of the networks that score spans and pairs."""
     features: int = 20
-    """Numbers to say how wide a span is, how far off an antecedent, who speaks."""
+    """Size of the vectors for the width of a span, the distance of a pair, and its speakers."""
     characters: int = 50
-    """Filters of each width over the characters of a word; 0 for none."""
+    """Number of character filters of each width; 0 for no character CNN."""
     width: int = 10
-    """Words of the widest span."""
+    """Maximum number of words of a span."""
     keep: float = 0.4
-    """λ: spans kept, for each word of the document."""
+    """λ: number of kept spans per word of the document."""
     antecedents: int = 250
-    """K: as many kept spans before a span may be its antecedent."""
+    """K: number of kept spans before a span that may be its antecedent."""
     product: int = 0
-    """The size to which spans are projected before they are multiplied with each other, which is
-    most of the work; 0 for not at all, as in the paper."""
+    """Size to which spans are projected before they are multiplied with each other, which is most
+    of the work; 0 for no projection, as in the paper."""
     sentences: int = 50
-    """As many of a document are learned from at a time."""
+    """Maximum number of sentences of a document per training step."""
     mention_loss: float = 0.0
-    """The weight of a second loss, on s_m: gold mentions, also those in clusters of one, should
-    score above 0, other spans below. (Ours: the paper's data has no clusters of one.)"""
+    """Weight of a second loss, on s_m: gold mentions, also those in clusters of one, should score
+    above 0, other spans below. (Not in the paper, whose data has no clusters of one.)"""
     dropout: float = 0.2
-    """Of x*, hidden layers and features."""
+    """Dropout of x*, hidden layers and features."""
+
+
+PRESETS = {
+    "cpu": Preset(
+        sizes=Sizes(
+            hidden=64,
+            ffnn=100,
+            depth=1,
+            features=20,
+            characters=20,
+            width=8,
+            keep=0.22,
+            antecedents=100,
+            product=100,
+            sentences=40,
+            mention_loss=0.5,
+        ),
+        training=TrainingConfig(epochs=15, batch=1, rate=0.002, patience=6, steps=50),
+        dropout=0.4,
+    ),
+    "paper": Preset(
+        sizes=Sizes(),
+        training=TrainingConfig(epochs=150, batch=1, rate=0.001, patience=10),
+        dropout=0.5,
+    ),
+}
 
 
 class _Spans(NamedTuple):
-    """The spans that were kept, in the order of the text."""
+    """The kept spans, in the order of the text."""
 
     start_M: Tensor
+    """Position of the first word in the document."""
     last_M: Tensor
-    """Places in the document; `last` is the span's own last word."""
+    """Position of the last word in the document."""
     width_M: Tensor
-    """From 0, for one word."""
+    """Number of words minus 1."""
     s_m_M: Tensor
+    """Mention score."""
     head_MW: Tensor
-    """How much each word of the span is its head."""
+    """Weight of each word of the span as its head."""
 
 
-class Top(torch.nn.Module):
-    """A feed-forward network from its first hidden layer on, whose inputs are summed already.
+class ScoreNetwork(torch.nn.Module):
+    """A feed-forward network to a score, after the linear part of its first layer.
 
-    All spans of a start share a dropout mask, and all antecedents of a span: a mask for each would
-    cost as much time as the rest.
+    All spans with the same start share a dropout mask, and so do all antecedents of a span: a mask
+    for each would cost as much time as the rest.
     """
 
     def __init__(self, size: int, depth: int, dropout: float) -> None:
+        """Create a network of `depth` hidden layers of `size` units."""
         super().__init__()
         self.dropout = LockedDropout(dropout)
         self.layers = torch.nn.Sequential(
@@ -109,20 +140,21 @@ class Top(torch.nn.Module):
         )
 
     def forward(self, sum_NWF: Tensor) -> Tensor:
-        """(N, W, F) to (N, W)."""
+        """Map (N, W, F) to scores (N, W)."""
         score: Tensor = self.layers(self.dropout(functional.relu(sum_NWF)))
         return score.squeeze(-1)
 
 
 class Model(torch.nn.Module):
-    """Span ranking."""
+    """The network: documents to clusters of mentions, by span ranking."""
 
-    def __init__(self, words: Words, sizes: Sizes, facts: dict[str, Any]) -> None:
+    def __init__(self, words: WordEmbedding, sizes: Sizes, label_set: dict[str, Any]) -> None:
+        """Create the network; `label_set` is empty."""
         super().__init__()
         self.words, self.sizes = words, sizes
-        self.characters: Characters | None = None
+        self.characters: CharacterCNN | None = None
         if sizes.characters:
-            self.characters = Characters(
+            self.characters = CharacterCNN(
                 sizes.characters, windows=WINDOWS, size=CHARACTER_DIM, longest=LONGEST_WORD
             )
         e = words.dim + (self.characters.dim if self.characters else 0)
@@ -139,19 +171,19 @@ class Model(torch.nn.Module):
         # s_m: [x*_start; x*_last; head; width].
         self.m_start, self.m_last, self.m_head = linear(c), linear(c), linear(e)
         self.m_width = linear(q, bias=True)
-        self.m_top = Top(f, sizes.depth, sizes.dropout)
+        self.m_top = ScoreNetwork(f, sizes.depth, sizes.dropout)
         # s_a: [g_i; g_j; g_i ∘ g_j; distance; speaker].
         g = 2 * c + e + q
         self.distance = torch.nn.Embedding(len(BUCKETS), q)
-        self.speaker = torch.nn.Embedding(3, q)  # not known, another, the same
+        self.speaker = torch.nn.Embedding(3, q)  # unknown, different, same
         self.a_i, self.a_j = linear(g), linear(g)
         self.project = linear(g, sizes.product, bias=True) if sizes.product else None
         self.a_product = linear(sizes.product or g)
         self.a_distance, self.a_speaker = linear(q, bias=True), linear(q)
-        self.a_top = Top(f, sizes.depth, sizes.dropout)
+        self.a_top = ScoreNetwork(f, sizes.depth, sizes.dropout)
 
     def loss(self, examples: Sequence[Example]) -> Tensor:
-        """-log of the probability of the gold antecedents, a mean over the kept spans."""
+        """Return −log P of the gold antecedents, the mean over the kept spans of each document."""
         losses = []
         for example in examples:
             example = self._window(example)
@@ -160,11 +192,11 @@ class Model(torch.nn.Module):
             cluster_NW = document.clusters(example, self.sizes.width).to(s_m_NW.device)
             cluster_M = cluster_NW[spans.start_M, spans.width_M]
             gold_MK = (cluster_M[antecedent_MK] == cluster_M[:, None]) & (cluster_M > 0)[:, None]
-            gold_MK &= s_MK > NO / 2
-            # ε comes first: right for a span that has no antecedent among the kept ones.
+            gold_MK &= s_MK > IMPOSSIBLE / 2
+            # ε comes first: it is right for a span without a gold antecedent among the kept spans.
             gold_MK1 = torch.cat([~gold_MK.any(dim=1, keepdim=True), gold_MK], dim=1)
             s_MK1 = torch.cat([s_MK.new_zeros(len(s_MK), 1), s_MK], dim=1)
-            right_M = s_MK1.masked_fill(~gold_MK1, NO).logsumexp(dim=1)
+            right_M = s_MK1.masked_fill(~gold_MK1, IMPOSSIBLE).logsumexp(dim=1)
             loss = (s_MK1.logsumexp(dim=1) - right_M).sum()
             if self.sizes.mention_loss:
                 exists_NW = document.exists_NW.to(s_m_NW.device)
@@ -175,7 +207,7 @@ class Model(torch.nn.Module):
         return torch.stack(losses).mean()
 
     def predict(self, examples: Sequence[Example]) -> list[Clusters]:
-        """The clusters of each document."""
+        """Return the clusters of each document."""
         predictions = []
         for example in examples:
             document = _Document(example, self.sizes.width)
@@ -184,12 +216,12 @@ class Model(torch.nn.Module):
             chosen = antecedent_MK.gather(1, best_M[:, None]).squeeze(1)
             antecedents = torch.where(s_M > 0, chosen, -1).tolist()
             starts, widths = spans.start_M.tolist(), spans.width_M.tolist()
-            mentions = [document.mention(*place) for place in zip(starts, widths, strict=True)]
-            predictions.append(_joined(mentions, antecedents))
+            mentions = [document.mention(*span) for span in zip(starts, widths, strict=True)]
+            predictions.append(_join_clusters(mentions, antecedents))
         return predictions
 
     def _window(self, example: Example) -> Example:
-        """Some sentences of a document that follow each other, from a random place."""
+        """Return consecutive sentences of a document, from a random one on, if it is too long."""
         count = self.sizes.sentences
         if len(example.sentences) <= count:
             return example
@@ -214,8 +246,8 @@ class Model(torch.nn.Module):
         )
 
     def _scores(self, document: _Document) -> tuple[Tensor, _Spans, Tensor, Tensor]:
-        """s_m of all spans, the spans kept, s(i, j) of them with each antecedent, and which."""
-        x_NE, elmo_ND = self._embedded(document)
+        """Return s_m of all spans, the kept spans, s(i, j) of their pairs, and each j."""
+        x_NE, elmo_ND = self._embed(document)
         mask_BT = torch.arange(int(document.lengths_B.max())) < document.lengths_B[:, None]
         mask_BT = mask_BT.to(x_NE.device)
         x_BTE = x_NE.new_zeros(*mask_BT.shape, x_NE.shape[1])
@@ -223,14 +255,14 @@ class Model(torch.nn.Module):
         h_NH = self.dropout(self.lstm(x_BTE, document.lengths_B)[mask_BT])
         star_NC = torch.cat([h_NH, elmo_ND], dim=1)
         s_m_NW, head_NWW = self._mention_scores(x_NE, star_NC, document)
-        spans = self._kept(s_m_NW, head_NWW, document)
+        spans = self._keep_best(s_m_NW, head_NWW, document)
         g_MG = self._representations(x_NE, star_NC, spans)
         s_MK, antecedent_MK = self._antecedent_scores(g_MG, spans, document)
         return s_m_NW, spans, s_MK, antecedent_MK
 
-    def _embedded(self, document: _Document) -> tuple[Tensor, Tensor]:
-        """x of the document's words, and ELMo for the output, of no size if it is not wanted."""
-        x_NE, elmo_ND = in_rows(self.words, document.sentences, TOGETHER)
+    def _embed(self, document: _Document) -> tuple[Tensor, Tensor]:
+        """Return x of the words and ELMo for the output, of size 0 if it is not used there."""
+        x_NE, elmo_ND = embed_flat(self.words, document.sentences, SENTENCE_BATCH)
         if elmo_ND is None:
             elmo_ND = x_NE[:, :0]
         if self.characters is not None:
@@ -241,27 +273,27 @@ class Model(torch.nn.Module):
     def _mention_scores(
         self, x_NE: Tensor, star_NC: Tensor, document: _Document
     ) -> tuple[Tensor, Tensor]:
-        """s_m of the span of each width at each word, and how much each of its words is its head.
+        """Return s_m of the span of each width at each word, and the weight of each word as head.
 
-        Where there is no such span the numbers mean nothing.
+        Where no such span exists the numbers mean nothing.
         """
         width = self.sizes.width
-        place_NW = document.place_NW.to(x_NE.device)
+        position_NW = document.position_NW.to(x_NE.device)
         alpha_N = self.head(star_NC).squeeze(1)
         # The head of a span of w words is among the first w of the W words from its start.
         inside_WW = torch.ones(width, width, dtype=torch.bool, device=x_NE.device).tril()
-        head_NWW = alpha_N[place_NW][:, None].masked_fill(~inside_WW, NO).softmax(dim=2)
-        words_NWF = functional.embedding(place_NW, self.m_head(x_NE))
+        head_NWW = alpha_N[position_NW][:, None].masked_fill(~inside_WW, IMPOSSIBLE).softmax(dim=2)
+        words_NWF = functional.embedding(position_NW, self.m_head(x_NE))
         sum_NWF = torch.bmm(head_NWW, words_NWF)
         sum_NWF = sum_NWF + self.m_start(star_NC)[:, None]
-        sum_NWF = sum_NWF + functional.embedding(place_NW, self.m_last(star_NC))
+        sum_NWF = sum_NWF + functional.embedding(position_NW, self.m_last(star_NC))
         sum_NWF = sum_NWF + self.m_width(self.dropout(self.width.weight))
         return self.m_top(sum_NWF), head_NWW
 
-    def _kept(self, s_m_NW: Tensor, head_NWW: Tensor, document: _Document) -> _Spans:
-        """The λN best spans of which no two cross."""
+    def _keep_best(self, s_m_NW: Tensor, head_NWW: Tensor, document: _Document) -> _Spans:
+        """Return the λN best spans of which no two cross."""
         masked_NW = s_m_NW.detach().cpu().masked_fill(~document.exists_NW, -torch.inf)
-        number = max(LEAST_KEPT, int(self.sizes.keep * len(masked_NW)))
+        number = max(MIN_KEPT, int(self.sizes.keep * len(masked_NW)))
         order = masked_NW.flatten().argsort(descending=True, stable=True)
         best = order[: int(document.exists_NW.sum())].tolist()
         kept = sorted(_without_crossing(best, self.sizes.width, len(masked_NW), number))
@@ -276,9 +308,9 @@ class Model(torch.nn.Module):
         )
 
     def _representations(self, x_NE: Tensor, star_NC: Tensor, spans: _Spans) -> Tensor:
-        """g: [x*_start; x*_last; head; width]."""
-        place_MW = spans.start_M[:, None] + torch.arange(self.sizes.width, device=x_NE.device)
-        x_MWE = functional.embedding(place_MW.clamp(max=len(x_NE) - 1), x_NE)
+        """Return g of the kept spans: [x*_start; x*_last; head; width]."""
+        position_MW = spans.start_M[:, None] + torch.arange(self.sizes.width, device=x_NE.device)
+        x_MWE = functional.embedding(position_MW.clamp(max=len(x_NE) - 1), x_NE)
         head_ME = torch.bmm(spans.head_MW[:, None], x_MWE).squeeze(1)
         width_MQ = self.dropout(self.width(spans.width_M))
         return torch.cat([star_NC[spans.start_M], star_NC[spans.last_M], head_ME, width_MQ], dim=1)
@@ -286,11 +318,14 @@ class Model(torch.nn.Module):
     def _antecedent_scores(
         self, g_MG: Tensor, spans: _Spans, document: _Document
     ) -> tuple[Tensor, Tensor]:
-        """s(i, j) for the K spans before each, and which they are; `NO` where there is none."""
+        """Return s(i, j) with the K spans before each, and their numbers.
+
+        The score is `IMPOSSIBLE` where there are fewer spans before.
+        """
         count = len(g_MG)
-        most = max(1, min(self.sizes.antecedents, count - 1))
+        antecedents = max(1, min(self.sizes.antecedents, count - 1))
         device = g_MG.device
-        offset_K = torch.arange(1, most + 1, device=device)
+        offset_K = torch.arange(1, antecedents + 1, device=device)
         antecedent_MK = torch.arange(count, device=device)[:, None] - offset_K
         exists_MK = antecedent_MK >= 0
         antecedent_MK = antecedent_MK.clamp(min=0)
@@ -301,7 +336,7 @@ class Model(torch.nn.Module):
         distance_KF = self.a_distance(self.dropout(self.distance(bucket_K)))
         speaker_3F = self.a_speaker(self.dropout(self.speaker.weight))
 
-        def block(rows: slice) -> Tensor:
+        def score_block(rows: slice) -> Tensor:
             j_RK = antecedent_MK[rows]
             pair_RKF = self.a_product(
                 product_MP[rows, None] * functional.embedding(j_RK, product_MP)
@@ -314,14 +349,14 @@ class Model(torch.nn.Module):
             s_a_RK: Tensor = self.a_top(pair_RKF)
             return s_m_RK + s_a_RK
 
-        # In blocks, since a long document has more pairs than fit into memory.
-        size = max(1, PAIRS_AT_ONCE // most)
-        s_MK = torch.cat([block(slice(k, k + size)) for k in range(0, count, size)])
-        return s_MK.masked_fill(~exists_MK, NO), antecedent_MK
+        # In blocks, since the pairs of a long document do not fit into memory.
+        size = max(1, PAIRS_AT_ONCE // antecedents)
+        s_MK = torch.cat([score_block(slice(k, k + size)) for k in range(0, count, size)])
+        return s_MK.masked_fill(~exists_MK, IMPOSSIBLE), antecedent_MK
 
 
 class _Document:
-    """A document as one sequence of N words, and the spans in it."""
+    """A document as one sequence of N words, with the spans in it."""
 
     def __init__(self, example: Example, width: int) -> None:
         self.sentences = example.sentences
@@ -329,19 +364,19 @@ class _Document:
         self.lengths_B = torch.tensor(lengths)
         self.sentence_N = torch.arange(len(lengths)).repeat_interleave(self.lengths_B)
         self.first = torch.tensor([0, *lengths[:-1]]).cumsum(0)
-        """Where each sentence begins."""
+        """Position of the first word of each sentence."""
         numbers: dict[str, int] = {"": 0}
         speakers = [numbers.setdefault(speaker, len(numbers)) for speaker in example.speakers]
         self.speaker_N = torch.tensor(speakers)[self.sentence_N]
         count = len(self.sentence_N)
-        place_NW = torch.arange(count)[:, None] + torch.arange(width)
-        inside_NW = place_NW < count
-        self.place_NW = place_NW.clamp(max=count - 1)
-        """The last word of the span of each width at each word; also its words one by one."""
-        self.exists_NW = inside_NW & (self.sentence_N[self.place_NW] == self.sentence_N[:, None])
+        position_NW = torch.arange(count)[:, None] + torch.arange(width)
+        inside_NW = position_NW < count
+        self.position_NW = position_NW.clamp(max=count - 1)
+        """Last word of the span of each width at each word."""
+        self.exists_NW = inside_NW & (self.sentence_N[self.position_NW] == self.sentence_N[:, None])
 
     def clusters(self, example: Example, width: int) -> Tensor:
-        """(N, W): the number of each span's gold cluster, from 1; 0 if it is no mention."""
+        """Return (N, W): the number of each span's gold cluster, from 1; 0 if it is no mention."""
         cluster_NW = torch.zeros(self.exists_NW.shape, dtype=torch.long)
         for number, cluster in enumerate(example.clusters or (), start=1):
             for sentence, start, end in cluster:
@@ -350,16 +385,20 @@ class _Document:
         return cluster_NW
 
     def mention(self, start: int, width: int) -> Mention:
-        """A span by its place in the document and its width from 0."""
+        """Return the mention at a position in the document; `width` is its length minus 1."""
         sentence = int(self.sentence_N[start])
         begin = start - int(self.first[sentence])
         return Mention(sentence, begin, begin + width + 1)
 
 
 def _without_crossing(best: list[int], width: int, words: int, number: int) -> list[int]:
-    """The first `number` of the spans, each `start * width + (its width - 1)`, none crossing."""
+    """Return the first `number` spans that do not cross.
+
+    A span is the number `start * width + (length - 1)`.
+    """
     kept: list[int] = []
-    # The furthest last word of a kept span that begins at a word; the first one of those ending.
+    # At each word: the last word of the longest kept span that begins there, and the first word of
+    # the longest that ends there.
     furthest, earliest = [-1] * words, [words] * words
     for span in best:
         start, extra = divmod(span, width)
@@ -376,8 +415,8 @@ def _without_crossing(best: list[int], width: int, words: int, number: int) -> l
     return kept
 
 
-def _joined(mentions: Sequence[Mention], antecedents: Sequence[int]) -> Clusters:
-    """The clusters of two or more that chosen antecedents make; -1 is none."""
+def _join_clusters(mentions: Sequence[Mention], antecedents: Sequence[int]) -> Clusters:
+    """Return the clusters that the chosen antecedents join; -1 stands for no antecedent."""
     cluster_of: dict[int, list[Mention]] = {}
     clusters = []
     for i, j in enumerate(antecedents):

@@ -1,36 +1,24 @@
-"""Named entity recognition: persons, places and whatever else a training set marks in sentences."""
+"""Named entity recognition: persons, places and whatever else a training set labels."""
 
-from elmokit.tasks.ner.data import (
-    ARGUMENTS,
-    Example,
-    Prediction,
-    facts,
-    labels,
-    parse,
-    read,
-    record,
-    show,
-    write,
+from elmokit.tasks.ner import data, metric, model
+from elmokit.tasks.task import Task
+
+TASK = Task(
+    name="ner",
+    title="Named entity recognition",
+    paper="BiLSTM-CRF with a character CNN (Lample et al. 2016, Peters et al. 2017)",
+    placement="input",
+    main_score=metric.MAIN_SCORE,
+    arguments=data.ARGUMENTS,
+    presets=model.PRESETS,
+    Sizes=model.Sizes,
+    Model=model.Model,
+    read=data.read,
+    parse=data.parse,
+    write=data.write,
+    to_record=data.to_record,
+    render=data.render,
+    labels=data.labels,
+    label_set=data.label_set,
+    score=metric.score,
 )
-from elmokit.tasks.ner.metric import SCORE, score
-from elmokit.tasks.ner.model import PAPER, PLACE, PRESETS, Model, Sizes
-
-__all__ = [
-    "ARGUMENTS",
-    "PAPER",
-    "PLACE",
-    "PRESETS",
-    "SCORE",
-    "Example",
-    "Model",
-    "Prediction",
-    "Sizes",
-    "facts",
-    "labels",
-    "parse",
-    "read",
-    "record",
-    "score",
-    "show",
-    "write",
-]

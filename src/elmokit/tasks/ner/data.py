@@ -1,8 +1,8 @@
-"""Named entities: CoNLL columns to examples, and answers back to columns.
+"""Named entities: files in CoNLL columns to examples, and predictions back to files.
 
-A word a line with its tag in the last column, the word in the first, whatever there is between
-them ignored; a blank line ends a sentence. Tags may be IOB1, IOB2 or BIOES: `chunks.py` reads all
-of them by one rule, and inside they are IOB2. A `#` begins a word like any other.
+One word per line, the word in the first column, its tag in the last; columns between them are
+ignored, and a blank line ends a sentence. Tags may be IOB1, IOB2 or BIOES: `tag_schemes.py` reads
+all of them by one rule, and examples have IOB2. A `#` begins a word like any other character.
 
 Knows nothing about models and scores.
 """
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from elmokit.errors import FormatError, InputError, TrainingError
-from elmokit.tasks.chunks import Span, is_tag, spans, tags
-from elmokit.tasks.columns import Row, blocks
+from elmokit.tasks.lines import ColumnRow, column_blocks
+from elmokit.tasks.tag_schemes import TaggedSpan, is_tag, spans_to_tags, tags_to_spans
 from elmokit.tasks.task import Examples
 from elmokit.text import tokenize
 
@@ -28,53 +28,58 @@ if TYPE_CHECKING:
 ARGUMENTS = ("sentence",)
 
 Prediction = tuple[str, ...]
-"""A tag a word, IOB2."""
+"""One IOB2 tag per word."""
 
-DOCUMENT = "-DOCSTART-"
+DOCUMENT_START = "-DOCSTART-"
+"""The word of a line that separates documents and belongs to no sentence."""
 _COLORS = {"PER": "cyan", "ORG": "magenta", "LOC": "green", "MISC": "yellow"}
 _OTHER_COLORS = ("blue", "red", "bright_cyan", "bright_magenta", "bright_green", "bright_yellow")
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A sentence, and the tags (IOB2) of its words if they are known."""
+    """A sentence, with the tags of its words if they are known."""
 
     words: tuple[str, ...]
+    """The words of the sentence."""
     tags: tuple[str, ...] | None = None
+    """One IOB2 tag per word; None if they are unknown."""
     where: str = field(default="", compare=False)
+    """File and line of the first word."""
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The sentence."""
+        """The sentence, as the only text to embed."""
         return (self.words,)
 
 
 def read(path: Path) -> Examples[Example]:
-    """The sentences of a file in CoNLL columns; lines of -DOCSTART- are counted and skipped."""
+    """Read the sentences of a file in CoNLL columns; -DOCSTART- lines are skipped and counted."""
     items: list[Example] = []
     skipped: Counter[str] = Counter()
     columns = 0
-    for block in blocks(path):
+    for block in column_blocks(path):
         words: list[str] = []
-        found: list[str] = []
+        tags: list[str] = []
         where = ""
         for row in block:
             columns = columns or len(row.cells)
-            _check(row, columns)
-            if row.cells[0] == DOCUMENT:
-                skipped[f"{DOCUMENT} lines"] += 1
+            _check_row(row, columns)
+            if row.cells[0] == DOCUMENT_START:
+                skipped[f"{DOCUMENT_START} lines"] += 1
                 continue
             where = where or row.where
             words.append(row.cells[0])
-            found.append(row.cells[-1])
+            tags.append(row.cells[-1])
         if words:
-            items.append(Example(tuple(words), tags(spans(found), len(words)), where))
+            iob2 = spans_to_tags(tags_to_spans(tags), len(words))
+            items.append(Example(tuple(words), iob2, where))
     if not items:
-        raise FormatError(f"{path} has no sentences; expected a word and its tag a line")
+        raise FormatError(f"{path} has no sentences; expected a word and its tag on each line")
     return Examples(items, skipped)
 
 
-def _check(row: Row, columns: int) -> None:
+def _check_row(row: ColumnRow, columns: int) -> None:
     where, (word, *rest) = row
     if not word:
         raise FormatError(f"{where}: the line begins with a space; expected a word there")
@@ -85,7 +90,7 @@ def _check(row: Row, columns: int) -> None:
             f"{where}: found {len(rest) + 1} columns, but {columns} before; expected the same "
             "number in all lines, separated by spaces or tabs"
         )
-    if word != DOCUMENT and not is_tag(rest[-1]):
+    if word != DOCUMENT_START and not is_tag(rest[-1]):
         raise FormatError(
             f"{where}: the last column is {rest[-1]!r}; expected a tag: O, or one of B-, I-, E-, "
             "S- and a type, such as B-PER"
@@ -93,16 +98,16 @@ def _check(row: Row, columns: int) -> None:
 
 
 def parse(texts: Sequence[str]) -> Example:
-    """A raw sentence."""
+    """Return an example without tags from a raw sentence."""
     (text,) = texts
-    words = tuple(tokenize.words(text))
+    words = tuple(tokenize.split_words(text))
     if not words:
         raise InputError(f"the sentence {text!r} has no words; expected at least one")
     return Example(words)
 
 
 def write(file: TextIO, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
-    """Columns as conlleval reads them: word, gold tag (if there is one), predicted tag; IOB2."""
+    """Write columns as conlleval reads them: word, gold tag if known, predicted tag; in IOB2."""
     for example, prediction in zip(examples, predictions, strict=True):
         columns = [example.words, example.tags, prediction]
         for cells in zip(*(column for column in columns if column is not None), strict=True):
@@ -110,56 +115,56 @@ def write(file: TextIO, examples: Sequence[Example], predictions: Sequence[Predi
         file.write("\n")
 
 
-def record(example: Example, prediction: Prediction) -> dict[str, Any]:
-    """The words, their tags and the entities; `end` is exclusive."""
-    made: dict[str, Any] = {"words": list(example.words), "tags": list(prediction)}
+def to_record(example: Example, prediction: Prediction) -> dict[str, Any]:
+    """Return words, tags and entities as a JSON object; `end` is exclusive."""
+    record: dict[str, Any] = {"words": list(example.words), "tags": list(prediction)}
     if example.tags is not None:
-        made["gold"] = list(example.tags)
-    made["entities"] = [
+        record["gold"] = list(example.tags)
+    record["entities"] = [
         {
             "type": span.type,
             "start": span.start,
             "end": span.end,
             "text": " ".join(example.words[span.start : span.end]),
         }
-        for span in spans(prediction)
+        for span in tags_to_spans(prediction)
     ]
-    return made
+    return record
 
 
-def show(example: Example, prediction: Prediction) -> Text:
-    """The sentence with its entities colored, each with its type."""
+def render(example: Example, prediction: Prediction) -> Text:
+    """Return the sentence with its entities in brackets, colored by type."""
     from rich.text import Text
 
     text = Text()
-    by_start = {span.start: span for span in spans(prediction)}
-    place = 0
-    while place < len(example.words):
-        span = by_start.get(place, Span(place, place + 1, ""))
+    by_start = {span.start: span for span in tags_to_spans(prediction)}
+    position = 0
+    while position < len(example.words):
+        span = by_start.get(position, TaggedSpan(position, position + 1, ""))
         words = " ".join(example.words[span.start : span.end])
         if text:
             text.append(" ")
         if span.type:
-            text.append(f"[{words}", f"bold {color(span.type)}")
-            text.append(f" {span.type}]", color(span.type))
+            text.append(f"[{words}", f"bold {_color(span.type)}")
+            text.append(f" {span.type}]", _color(span.type))
         else:
             text.append(words)
-        place = span.end
+        position = span.end
     return text
 
 
-def color(type_: str) -> str:
-    """The same color for a type everywhere and always."""
+def _color(type_: str) -> str:
+    """Return the color of a type of entity, which is always the same."""
     return _COLORS.get(type_) or _OTHER_COLORS[zlib.crc32(type_.encode()) % len(_OTHER_COLORS)]
 
 
 def labels(example: Example) -> Iterable[str]:
-    """The types of the entities in it."""
-    return {span.type for span in spans(example.tags or ())}
+    """Return the types of the entities in an example."""
+    return {span.type for span in tags_to_spans(example.tags or ())}
 
 
-def facts(examples: Sequence[Example]) -> dict[str, Any]:
-    """The types of entities there are."""
+def label_set(examples: Sequence[Example]) -> dict[str, Any]:
+    """Return the types of entities in a training set."""
     types = sorted({type_ for example in examples for type_ in labels(example)})
     if not types:
         raise TrainingError("the training set has no entity in it: all its tags are O")

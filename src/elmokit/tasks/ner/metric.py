@@ -1,8 +1,8 @@
-"""The score of entities as conlleval has it: an entity counts if its words and its type are right.
+"""Scores of entities as conlleval computes them: an entity is right if its words and type are.
 
 Precision, recall and F1 over all entities of a set (not an average over sentences or types), and
-the same for each type. Malformed tags are read by the rule of `chunks.py`. What has nothing to
-divide by is 0.
+the same for each type. Malformed tags are read by the rule of `tag_schemes.py`. A score that would
+divide by zero is 0.
 """
 
 from __future__ import annotations
@@ -10,38 +10,38 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from elmokit.tasks.chunks import spans
 from elmokit.tasks.ner.data import Example, Prediction
+from elmokit.tasks.tag_schemes import tags_to_spans
 
-SCORE = "f1"
+MAIN_SCORE = "f1"
 
 
 def score(examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
-    """`f1`, `precision`, `recall` in percent, the same by type (`f1 PER`), and how many there are.
+    """Return `f1`, `precision`, `recall` in percent, also by type (`f1 PER`), and `entities`.
 
     Sentences without gold tags do not count.
     """
     gold: Counter[str] = Counter()
-    found: Counter[str] = Counter()
+    predicted: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for example, prediction in zip(examples, predictions, strict=True):
         if example.tags is None:
             continue
-        theirs, ours = set(spans(example.tags)), set(spans(prediction))
-        gold.update(span.type for span in theirs)
-        found.update(span.type for span in ours)
-        right.update(span.type for span in theirs & ours)
-    scores = _scores(right.total(), found.total(), gold.total())
+        gold_spans, spans = set(tags_to_spans(example.tags)), set(tags_to_spans(prediction))
+        gold.update(span.type for span in gold_spans)
+        predicted.update(span.type for span in spans)
+        right.update(span.type for span in gold_spans & spans)
+    scores = _scores(right.total(), predicted.total(), gold.total())
     scores["entities"] = float(gold.total())
-    for type_ in sorted(gold | found):
-        by_type = _scores(right[type_], found[type_], gold[type_])
+    for type_ in sorted(gold | predicted):
+        by_type = _scores(right[type_], predicted[type_], gold[type_])
         scores |= {f"{name} {type_}": value for name, value in by_type.items()}
     return scores
 
 
-def _scores(right: int, found: int, gold: int) -> dict[str, float]:
+def _scores(right: int, predicted: int, gold: int) -> dict[str, float]:
     return {
-        "f1": 200 * right / (found + gold) if found + gold else 0.0,
-        "precision": 100 * right / found if found else 0.0,
+        "f1": 200 * right / (predicted + gold) if predicted + gold else 0.0,
+        "precision": 100 * right / predicted if predicted else 0.0,
         "recall": 100 * right / gold if gold else 0.0,
     }

@@ -1,52 +1,24 @@
-"""Textual entailment: does the second sentence follow from the first? ESIM (Chen et al. 2017)."""
+"""Textual entailment: whether the second of two sentences follows from the first."""
 
-from elmokit.tasks.nli.data import (
-    ARGUMENTS,
-    Example,
-    Prediction,
-    facts,
-    labels,
-    parse,
-    read,
-    record,
-    show,
-    write,
+from elmokit.tasks.nli import data, metric, model
+from elmokit.tasks.task import Task
+
+TASK = Task(
+    name="nli",
+    title="Textual entailment",
+    paper="ESIM (Chen et al. 2017, arXiv:1609.06038)",
+    placement="both",
+    main_score=metric.MAIN_SCORE,
+    arguments=data.ARGUMENTS,
+    presets=model.PRESETS,
+    Sizes=model.Sizes,
+    Model=model.Model,
+    read=data.read,
+    parse=data.parse,
+    write=data.write,
+    to_record=data.to_record,
+    render=data.render,
+    labels=data.labels,
+    label_set=data.label_set,
+    score=metric.score,
 )
-from elmokit.tasks.nli.metric import SCORE, score
-from elmokit.tasks.nli.model import Model, Sizes
-from elmokit.tasks.task import Place, Preset, Schooling
-
-PAPER = "ESIM (Chen et al. 2017, arXiv:1609.06038)"
-PLACE: Place = "both"
-PRESETS = {
-    "cpu": Preset(
-        sizes=Sizes(hidden=64, dropout=0.2),
-        schooling=Schooling(epochs=4, batch=32, rate=0.001, patience=3, steps=400),
-        dropout=0.2,
-    ),
-    "paper": Preset(
-        sizes=Sizes(hidden=300, dropout=0.5),
-        schooling=Schooling(epochs=75, batch=32, rate=0.0004, patience=5, clip=5.0),
-        dropout=0.5,
-    ),
-}
-
-__all__ = [
-    "ARGUMENTS",
-    "PAPER",
-    "PLACE",
-    "PRESETS",
-    "SCORE",
-    "Example",
-    "Model",
-    "Prediction",
-    "Sizes",
-    "facts",
-    "labels",
-    "parse",
-    "read",
-    "record",
-    "score",
-    "show",
-    "write",
-]

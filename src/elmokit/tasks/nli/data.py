@@ -1,8 +1,8 @@
-"""SNLI and MultiNLI files to pairs of sentences, and answers back to files and people.
+"""SNLI and MultiNLI files to pairs of sentences, and predictions back to files.
 
-A line is a JSON object with `gold_label`, `sentence1` and `sentence2`; the parses beside them are
-not read. A pair whose annotators did not agree (`gold_label` is "-") is left out and counted, as
-everyone does. A pair without `gold_label` can be answered but not learned from.
+Each line is a JSON object with `gold_label`, `sentence1` and `sentence2`; other keys are ignored. A
+pair whose annotators did not agree (`gold_label` is "-") is skipped and counted, as is the custom.
+A pair without `gold_label` can be predicted, but not trained or scored on.
 """
 
 from __future__ import annotations
@@ -15,48 +15,55 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from elmokit.errors import FormatError, InputError
-from elmokit.tasks.lines import placed
+from elmokit.tasks.lines import nonblank_lines
 from elmokit.tasks.task import Examples
-from elmokit.text.tokenize import words
+from elmokit.text.tokenize import split_words
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 ARGUMENTS = ("premise", "hypothesis")
 NO_CONSENSUS = "-"
+"""The `gold_label` of a pair whose annotators did not agree."""
 _STYLES = {"entailment": "green", "contradiction": "red", "neutral": "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Does the hypothesis follow from the premise?"""
+    """A premise and a hypothesis, with their label if it is known."""
 
     premise: tuple[str, ...]
+    """Words of the premise."""
     hypothesis: tuple[str, ...]
+    """Words of the hypothesis."""
     label: str | None = None
+    """The gold label, such as `entailment`; None if it is unknown."""
     pair: str | None = None
-    """The data set's own name of the pair, `pairID`."""
+    """The dataset's own name of the pair, `pairID`."""
     where: str = field(default="", compare=False)
+    """File and line of the pair."""
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """Premise and hypothesis."""
+        """Premise and hypothesis, the texts to embed."""
         return (self.premise, self.hypothesis)
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The likeliest label, and how likely each is."""
+    """The likeliest label, and the probability of each label."""
 
     label: str
+    """The likeliest label."""
     probabilities: dict[str, float]
+    """Probability of each label."""
 
 
 def read(path: Path) -> Examples[Example]:
-    """The pairs of a file in the format of SNLI and MultiNLI (jsonl)."""
+    """Read the pairs of a file in the format of SNLI and MultiNLI (jsonl)."""
     items: list[Example] = []
     skipped: Counter[str] = Counter()
-    for where, line in placed(path):
+    for where, line in nonblank_lines(path):
         pair = _object(where, line)
         if pair.get("gold_label") == NO_CONSENSUS:
             skipped["annotators did not agree"] += 1
@@ -71,9 +78,9 @@ def read(path: Path) -> Examples[Example]:
             )
         )
     if not items:
-        left_out = f" ({skipped.total()} are labeled {NO_CONSENSUS!r})" if skipped else ""
+        unlabeled = f" ({skipped.total()} are labeled {NO_CONSENSUS!r})" if skipped else ""
         raise FormatError(
-            f"{path}: no pair of sentences{left_out}; expected a JSON object a line with "
+            f"{path}: no pair of sentences{unlabeled}; expected one JSON object per line with "
             "gold_label, sentence1 and sentence2"
         )
     return Examples(items, skipped)
@@ -102,7 +109,7 @@ def _sentence(where: str, pair: dict[str, Any], key: str) -> tuple[str, ...]:
     text = pair[key]
     if not isinstance(text, str):
         raise FormatError(f"{where}: {key} is {json.dumps(text)[:40]}; expected a sentence")
-    if not (tokens := tuple(words(text))):
+    if not (tokens := tuple(split_words(text))):
         raise FormatError(f"{where}: {key} is empty; remove the line or write the sentence")
     return tokens
 
@@ -112,43 +119,43 @@ def _label(where: str, pair: dict[str, Any]) -> str | None:
     if "gold_label" in pair and (not isinstance(label, str) or not label.strip()):
         raise FormatError(
             f"{where}: gold_label is {json.dumps(label)[:40]}; expected a label such as "
-            "'entailment', or no gold_label for a pair that is only to be answered"
+            "'entailment', or no gold_label for a pair that is only to be predicted"
         )
     return label
 
 
-def answer(example: Example) -> str:
-    """The gold label; a pair without one is an error here."""
+def gold_label(example: Example) -> str:
+    """Return the gold label; raise an error if the pair has none."""
     if example.label is None:
-        place = f"{example.where}: " if example.where else ""
-        raise FormatError(f"{place}no 'gold_label'; it takes one to learn from a pair or to score")
+        where = f"{example.where}: " if example.where else ""
+        raise FormatError(f"{where}no 'gold_label'; training and scoring need one for each pair")
     return example.label
 
 
 def parse(texts: Sequence[str]) -> Example:
-    """A pair to answer, from a premise and a hypothesis as raw text."""
+    """Return an example without a label from a premise and a hypothesis as raw text."""
     if len(texts) != len(ARGUMENTS):
         raise InputError(f"{len(texts)} texts; expected {len(ARGUMENTS)}: {', '.join(ARGUMENTS)}")
-    premise, hypothesis = (tuple(words(text)) for text in texts)
+    premise, hypothesis = (tuple(split_words(text)) for text in texts)
     for name, tokens in zip(ARGUMENTS, (premise, hypothesis), strict=True):
         if not tokens:
-            raise InputError(f"the {name} has no words; give a sentence")
+            raise InputError(f"the {name} has no words; expected a sentence")
     return Example(premise, hypothesis)
 
 
 def labels(example: Example) -> Iterable[str]:
-    """The gold label, if there is one."""
+    """Return the gold label, if there is one."""
     return () if example.label is None else (example.label,)
 
 
-def facts(examples: Sequence[Example]) -> dict[str, Any]:
-    """The labels of the training set, in alphabetical order, so that no order of pairs matters."""
-    found = sorted({answer(example) for example in examples})
-    if len(found) < 2:
+def label_set(examples: Sequence[Example]) -> dict[str, Any]:
+    """Return the labels of a training set, sorted, so that the order of pairs does not matter."""
+    names = sorted({gold_label(example) for example in examples})
+    if len(names) < 2:
         raise FormatError(
-            f"{_file(examples)}every pair is labeled {found[0]!r}; expected two labels or more"
+            f"{_file(examples)}every pair is labeled {names[0]!r}; expected two labels or more"
         )
-    return {"labels": found}
+    return {"labels": names}
 
 
 def _file(examples: Sequence[Example]) -> str:
@@ -157,7 +164,7 @@ def _file(examples: Sequence[Example]) -> str:
 
 
 def write(file: TextIO, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
-    """An object a line: pairID, gold_label (null if unknown) and prediction."""
+    """Write one JSON object per line: pairID, gold_label (null if unknown) and prediction."""
     for example, prediction in zip(examples, predictions, strict=True):
         line = {
             "pairID": example.pair,
@@ -167,8 +174,8 @@ def write(file: TextIO, examples: Sequence[Example], predictions: Sequence[Predi
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def record(example: Example, prediction: Prediction) -> dict[str, Any]:
-    """An answer as a JSON object."""
+def to_record(example: Example, prediction: Prediction) -> dict[str, Any]:
+    """Return a pair and its prediction as a JSON object."""
     named = {} if example.pair is None else {"pairID": example.pair}
     gold = {} if example.label is None else {"gold_label": example.label}
     return {
@@ -181,17 +188,18 @@ def record(example: Example, prediction: Prediction) -> dict[str, Any]:
     }
 
 
-def show(example: Example, prediction: Prediction) -> Text:
-    """The pair, and under it a bar for each label."""
+def render(example: Example, prediction: Prediction) -> Text:
+    """Return the pair and, below it, a bar for each label."""
     from rich.text import Text
 
-    from elmokit.tasks.probability_bars import bars
+    from elmokit.tasks.probability_bars import render_probabilities
 
     text = Text()
     text.append("premise     ", style="dim").append(" ".join(example.premise) + "\n")
     text.append("hypothesis  ", style="dim").append(" ".join(example.hypothesis) + "\n")
-    names, shares = zip(*prediction.probabilities.items(), strict=True)
-    text.append_text(bars(names, shares, [_STYLES.get(name, "cyan") for name in names]))
+    names, probabilities = zip(*prediction.probabilities.items(), strict=True)
+    styles = [_STYLES.get(name, "cyan") for name in names]
+    text.append_text(render_probabilities(names, probabilities, styles))
     if example.label is not None and example.label != prediction.label:
         text.append(f"\n  gold: {example.label}", style="dim")
     return text

@@ -1,4 +1,4 @@
-"""Answers: what a model gives for a question, in a file, in JSON, and in a terminal."""
+"""Predicted answers, and how they are written to files, JSON and a terminal."""
 
 from __future__ import annotations
 
@@ -13,44 +13,48 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WINDOW = 240
-"""Characters of a passage shown on either side of an answer."""
+"""Characters of the passage that are rendered on either side of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A stretch of the passage."""
+    """A predicted answer: a part of the passage."""
 
     text: str
+    """The text of the answer, `passage.text[start:end]`."""
     start: int
+    """Index of its first character in the passage."""
     end: int
-    """In characters: `passage.text[start:end] == text`."""
+    """Index after its last character in the passage."""
     score: float
-    """The probability that it begins at its first word times that it ends at its last."""
+    """The probability of its first word to begin the answer, times that of its last to end it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The best answer, and what came next."""
+    """The best answer, and the runners-up."""
 
     best: Answer
+    """The best answer."""
     others: tuple[Answer, ...] = ()
+    """The next best answers that do not overlap it or each other, best first."""
 
 
 def write(
     file: TextIO, examples: Sequence[Example], predictions: Sequence[Prediction | None]
 ) -> None:
-    """One JSON object, the answer's text by the question's id, as SQuAD's scripts read it.
+    """Write one JSON object, the answer's text by the question's id, as SQuAD's scripts read it.
 
-    A question that was not answered is left out.
+    A question without a prediction is left out.
     """
     pairs = zip(examples, predictions, strict=True)
-    answers = {example.id: given.best.text for example, given in pairs if given is not None}
+    answers = {example.id: each.best.text for example, each in pairs if each is not None}
     json.dump(answers, file, ensure_ascii=False, indent=0)
     file.write("\n")
 
 
-def record(example: Example, prediction: Prediction) -> dict[str, Any]:
-    """An answer for machines."""
+def to_record(example: Example, prediction: Prediction) -> dict[str, Any]:
+    """Return a question and its predicted answers as a JSON object."""
 
     def fields(answer: Answer) -> dict[str, Any]:
         return {
@@ -68,13 +72,13 @@ def record(example: Example, prediction: Prediction) -> dict[str, Any]:
     }
 
 
-def show(example: Example, prediction: Prediction) -> Text:
-    """The passage around the answer, which is highlighted, and the answers that came next."""
+def render(example: Example, prediction: Prediction) -> Text:
+    """Return the passage around the highlighted answer, and the runners-up."""
     from rich.text import Text
 
     best, passage = prediction.best, example.passage.text
     first, last = max(best.start - WINDOW, 0), min(best.end + WINDOW, len(passage))
-    # No word is cut: what is shown begins and ends at white space.
+    # No word is cut: the excerpt begins and ends at white space.
     while 0 < first < best.start and not passage[first - 1].isspace():
         first += 1
     while best.end < last < len(passage) and not passage[last].isspace():
@@ -82,17 +86,17 @@ def show(example: Example, prediction: Prediction) -> Text:
     text = Text()
     text.append(" ".join(example.question) + "\n", style="dim")
     text.append("… " if first else "")
-    text.append(_line(passage[first : best.start]))
-    text.append(_line(best.text), style="bold black on green")
-    text.append(_line(passage[best.end : last]).rstrip())
+    text.append(_printable(passage[first : best.start]))
+    text.append(_printable(best.text), style="bold black on green")
+    text.append(_printable(passage[best.end : last]).rstrip())
     text.append(" …" if last < len(passage) else "")
     text.append(f"\n  {best.score:4.0%}  ", style="dim")
-    text.append(_line(best.text), style="bold green")
+    text.append(_printable(best.text), style="bold green")
     for answer in prediction.others:
-        text.append(f"\n  {answer.score:4.0%}  {_line(answer.text)}", style="dim")
+        text.append(f"\n  {answer.score:4.0%}  {_printable(answer.text)}", style="dim")
     return text
 
 
-def _line(text: str) -> str:
-    """Line breaks as spaces, and nothing that a terminal could take for a command."""
+def _printable(text: str) -> str:
+    """Replace line breaks, and everything that a terminal could take for a command, by spaces."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -1,11 +1,11 @@
 """Questions about passages: SQuAD's JSON files, version 1.1, to examples.
 
-A passage is cut into sentences, because that is what ELMo was taught on; its words are counted
-over all of them. An answer is given by characters and becomes a span of words: where it does not
+A passage is split into sentences, because ELMo was trained on sentences; its words are numbered
+over all of them. An answer is given in characters and becomes a span of words: where it does not
 begin and end with a word, it is widened to the words that it touches. Questions of version 2.0
-that have no answer are skipped and counted, as the models of 1.1 always give one.
+that have no answer are skipped and counted, since models for 1.1 always predict one.
 
-Knows no network. What becomes of an answer is in `answers.py`.
+Knows no network. Predictions are in `answers.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,28 +22,31 @@ from typing import Any, TypeVar
 
 from elmokit.errors import FormatError, InputError
 from elmokit.tasks.task import Examples
+from elmokit.text.files import TextFile
 from elmokit.text.sentences import split_sentences
-from elmokit.text.tokenize import tokenize, words
+from elmokit.text.tokenize import split_words, tokenize
 
 ARGUMENTS = ("passage", "question")
 UNANSWERABLE = "question without an answer (SQuAD 2.0)"
+"""Reason for which questions are skipped."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A text with its words; all questions about it share it."""
+    """A text with its words, shared by all questions about it."""
 
     text: str
+    """The raw text."""
     sentences: tuple[tuple[str, ...], ...]
-    """Its words, sentence by sentence."""
+    """The words of each sentence."""
     places: tuple[tuple[int, int], ...]
-    """Where each word begins and ends in the text, over all sentences."""
+    """Start and end of each word in the text, in characters, over all sentences."""
 
     @classmethod
-    def of(cls, text: str) -> Passage:
-        """Cut a text into sentences and words."""
+    def from_text(cls, text: str) -> Passage:
+        """Split a text into sentences and words."""
         sentences, places = [], []
         for sentence in split_sentences(text):
             tokens = tokenize(sentence.text)
@@ -53,13 +56,13 @@ class Passage:
         return cls(text, tuple(sentences), tuple(places))
 
     def span(self, start: int, end: int) -> tuple[int, int] | None:
-        """The first and the last word that a stretch of characters touches; None if it has none."""
+        """Return the first and the last word that a span of characters touches, or None."""
         starts, ends = self._borders
         first, last = bisect_right(ends, start), bisect_left(starts, end) - 1
         return (first, last) if first <= last else None
 
     def characters(self, first: int, last: int) -> tuple[int, int]:
-        """Where the words from the first to the last stand in the text."""
+        """Return start and end, in characters, of the words from the first to the last."""
         return self.places[first][0], self.places[last][1]
 
     @cached_property
@@ -69,11 +72,12 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """An answer that someone gave."""
+    """A gold answer."""
 
     text: str
+    """The text of the answer."""
     span: tuple[int, int]
-    """The first and the last of its words in the passage."""
+    """Its first and its last word in the passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +85,27 @@ class Example:
     """A question about a passage."""
 
     id: str
+    """The dataset's own name of the question."""
     passage: Passage
+    """The passage."""
     question: tuple[str, ...]
-    """Its words."""
+    """The words of the question."""
     answers: tuple[Gold, ...] | None = None
-    """Any of them is right; None where they are not known."""
+    """The gold answers, any of which is right; None if they are unknown."""
     where: str = field(default="", compare=False)
+    """File, article and paragraph of the question."""
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The sentences of the passage, then the question."""
+        """The sentences of the passage, then the question: the texts to embed."""
         return (*self.passage.sentences, self.question)
 
 
 def read(path: Path) -> Examples[Example]:
-    """A file of SQuAD. Answers that are not known may be left out, or be an empty list."""
+    """Read the questions of a SQuAD file; unknown answers may be absent or an empty list."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        data = b"".join(block.data for block in TextFile(str(path)).blocks(1 << 20))
+        text = data.decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; expected a JSON file of SQuAD 1.1") from None
     except UnicodeDecodeError as error:
@@ -109,10 +117,12 @@ def read(path: Path) -> Examples[Example]:
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         reason = getattr(error, "msg", "too deep")
-        raise FormatError(f"{path}:{line}: no JSON ({reason}); expected SQuAD 1.1") from None
+        raise FormatError(f"{path}:{line}: not JSON ({reason}); expected SQuAD 1.1") from None
     if not isinstance(content, dict):
-        raise FormatError(f"{path}: found {_kind(content)} on top; expected an object with 'data'")
-    # The official files say "1.1" and "v2.0"; the layout is the same, others may be anything.
+        raise FormatError(
+            f"{path}: found {_kind(content)} at the top; expected an object with 'data'"
+        )
+    # The official files have "1.1" and "v2.0", with the same layout; others may have any.
     version = str(content.get("version", "1.1"))
     if not re.fullmatch(r"v?[12](\.\d+)*", version):
         raise FormatError(f"{path}: version is {version!r}; expected SQuAD 1.1 or 2.0")
@@ -121,8 +131,8 @@ def read(path: Path) -> Examples[Example]:
     for example, impossible in _questions(path, _get(content, "data", list, str(path))):
         if example.id in first_place:
             raise FormatError(
-                f"{example.where}: the id is taken by {first_place[example.id]}; an id must be "
-                "unique, since predictions are written by it"
+                f"{example.where}: the id is used by {first_place[example.id]}, too; an id must be "
+                "unique, since predictions are written by id"
             )
         first_place[example.id] = example.where.removeprefix(f"{path}: ")
         if impossible:
@@ -137,16 +147,26 @@ def read(path: Path) -> Examples[Example]:
 
 
 def parse(texts: Sequence[str]) -> Example:
-    """A passage and a question, as they come from a command line."""
-    passage, question = Passage.of(texts[0]), tuple(words(texts[1]))
-    for name, found in zip(ARGUMENTS, (passage.places, question), strict=True):
-        if not found:
+    """Return an example without an answer from a passage and a question as raw text."""
+    passage, question = Passage.from_text(texts[0]), tuple(split_words(texts[1]))
+    for name, tokens in zip(ARGUMENTS, (passage.places, question), strict=True):
+        if not tokens:
             raise InputError(f"the {name} has no words; expected running text")
     return Example("question", passage, question)
 
 
+def labels(example: Example) -> Iterable[str]:
+    """Return nothing: an answer is a span, not a label."""
+    return ()
+
+
+def label_set(examples: Sequence[Example]) -> dict[str, Any]:
+    """Return nothing: the model needs no labels."""
+    return {}
+
+
 def _questions(path: Path, articles: list[Any]) -> Iterator[tuple[Example, bool]]:
-    """All questions of a file, and whether each says of itself that it has no answer."""
+    """Yield the questions of a file, and whether each is marked as impossible to answer."""
     for a, article in enumerate(articles, start=1):
         where = f"{path}: article {a}"
         article = _object(article, where)
@@ -154,21 +174,21 @@ def _questions(path: Path, articles: list[Any]) -> Iterator[tuple[Example, bool]
             where += f" ({title})"
         for p, paragraph in enumerate(_get(article, "paragraphs", list, where), start=1):
             place = f"{where}, paragraph {p}"
-            passage = Passage.of(_get(_object(paragraph, place), "context", str, place))
+            passage = Passage.from_text(_get(_object(paragraph, place), "context", str, place))
             if not passage.places:
                 raise FormatError(f"{place}: the context has no words")
             for q, question in enumerate(_get(paragraph, "qas", list, place), start=1):
                 yield _question(question, passage, f"{place}, question {q}")
 
 
-def _question(found: Any, passage: Passage, where: str) -> tuple[Example, bool]:
-    name = _get(_object(found, where), "id", str, where)
+def _question(data: Any, passage: Passage, where: str) -> tuple[Example, bool]:
+    name = _get(_object(data, where), "id", str, where)
     where += f" ({name})"
-    question = tuple(words(_get(found, "question", str, where)))
+    question = tuple(split_words(_get(data, "question", str, where)))
     if not question:
         raise FormatError(f"{where}: the question has no words")
-    impossible = found.get("is_impossible", False) is True
-    answers = _get(found, "answers", list, where) if "answers" in found else []
+    impossible = data.get("is_impossible", False) is True
+    answers = _get(data, "answers", list, where) if "answers" in data else []
     if impossible or not answers:
         return Example(name, passage, question, None, where), impossible
     golds = tuple(
@@ -177,14 +197,14 @@ def _question(found: Any, passage: Passage, where: str) -> tuple[Example, bool]:
     return Example(name, passage, question, golds, where), False
 
 
-def _gold(found: Any, passage: Passage, where: str) -> Gold:
-    text = _get(_object(found, where), "text", str, where)
-    start = _get(found, "answer_start", int, where)
+def _gold(data: Any, passage: Passage, where: str) -> Gold:
+    text = _get(_object(data, where), "text", str, where)
+    start = _get(data, "answer_start", int, where)
     end = start + len(text)
-    there = passage.text[max(start, 0) : max(end, 0)]
-    if start < 0 or there != text:
+    actual = passage.text[max(start, 0) : max(end, 0)]
+    if start < 0 or actual != text:
         raise FormatError(
-            f"{where}: at answer_start {start} the context has {_short(there)}; expected the "
+            f"{where}: at answer_start {start} the context has {_short(actual)}; expected the "
             f"answer's text, {_short(text)}"
         )
     span = passage.span(start, end)
@@ -193,20 +213,20 @@ def _gold(found: Any, passage: Passage, where: str) -> Gold:
     return Gold(text, span)
 
 
-def _get(found: dict[str, Any], key: str, kind: type[T], where: str) -> T:
-    """A value that has to be there and of its kind."""
-    if key not in found:
+def _get(data: dict[str, Any], key: str, kind: type[T], where: str) -> T:
+    """Return a value of a JSON object; raise an error if it is missing or of another type."""
+    if key not in data:
         raise FormatError(f"{where}: no {key!r}; expected it as in SQuAD 1.1")
-    value = found[key]
+    value = data[key]
     if not isinstance(value, kind) or isinstance(value, bool):
         raise FormatError(f"{where}: {key!r} is {_kind(value)}; expected {_NAMES[kind]}")
     return value
 
 
-def _object(found: Any, where: str) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise FormatError(f"{where} is {_kind(found)}; expected an object")
-    return found
+def _object(data: Any, where: str) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise FormatError(f"{where} is {_kind(data)}; expected an object")
+    return data
 
 
 _NAMES: dict[type, str] = {

@@ -1,7 +1,7 @@
-"""A tree of the Stanford Sentiment Treebank, `(3 (2 very) (4 good))`, to words and phrases.
+"""Trees of the Stanford Sentiment Treebank, `(3 (2 very) (4 good))`, to words and phrases.
 
-Every node has a label from 0 (very negative) to 4 (very positive). It knows brackets and the
-Treebank's spelling of them; files and models it does not know.
+Every node has a label from 0 (very negative) to 4 (very positive). Knows brackets and the
+Treebank's escapes for them, but neither files nor models.
 """
 
 from __future__ import annotations
@@ -20,53 +20,58 @@ _SPELLING = {
     "-RSB-": "]",
     "-LCB-": "{",
     "-RCB-": "}",
-    # As raw text has them: what `text.tokenize` will give a model that was trained on trees.
+    # As raw text has them, so that training on trees and `text.tokenize` agree.
     "``": '"',
     "''": '"',
 }
 
 
 class Phrase(NamedTuple):
-    """A node over more than one word of its tree: words[start:end] has the label."""
+    """A node over more than one word of its tree."""
 
     start: int
+    """Index of the first word."""
     end: int
+    """Index after the last word."""
     label: int
+    """Label of the phrase, from 0 to 4."""
 
 
 class Tree(NamedTuple):
-    """The words, the label of the whole, and the labels of the phrases in it."""
+    """A labeled sentence with its labeled phrases."""
 
     words: tuple[str, ...]
+    """The words of the sentence."""
     label: int
+    """Label of the sentence, from 0 to 4."""
     phrases: tuple[Phrase, ...]
-    """Inner nodes below the root, each after those inside it. Single words are no phrases."""
+    """Inner nodes below the root, each after those inside it. Single words are not phrases."""
 
 
-def parse(line: str, where: str) -> Tree:
-    """The tree on a line; what is wrong with it is told with the line's place."""
+def parse_tree(line: str, where: str) -> Tree:
+    """Return the tree of a line; `where` is the line's place, for messages."""
     words: list[str] = []
     phrases: list[Phrase] = []
-    open_nodes: list[tuple[int, int]] = []  # label, where it starts
+    open_nodes: list[tuple[int, int]] = []  # label, first word
     pieces = _PIECES.findall(line)
     root: int | None = None
-    place = 0
-    while place < len(pieces):
-        piece = pieces[place]
+    position = 0
+    while position < len(pieces):
+        piece = pieces[position]
         if root is not None:
             raise FormatError(
-                f"{where}: {piece!r} after the tree's last bracket; expected one tree a line, "
+                f"{where}: {piece!r} after the tree's last bracket; expected one tree per line, "
                 "with its brackets balanced"
             )
         if piece == "(":
-            label = pieces[place + 1] if place + 1 < len(pieces) else "the end of the line"
+            label = pieces[position + 1] if position + 1 < len(pieces) else "the end of the line"
             if label not in _LABELS:
                 raise FormatError(
-                    f"{where}: {label!r} after bracket {pieces[: place + 1].count('(')}; expected "
-                    "a label from 0 (very negative) to 4 (very positive)"
+                    f"{where}: {label!r} after bracket {pieces[: position + 1].count('(')}; "
+                    "expected a label from 0 (very negative) to 4 (very positive)"
                 )
             open_nodes.append((int(label), len(words)))
-            place += 1
+            position += 1
         elif piece == ")":
             if not open_nodes:
                 raise FormatError(f"{where}: the line begins with ')'; expected '(' and a label")
@@ -81,20 +86,20 @@ def parse(line: str, where: str) -> Tree:
                 phrases.append(Phrase(start, len(words), number))
         elif not open_nodes:
             raise FormatError(f"{where}: {piece!r} found; expected '(' and a label: '(3 (2 It) …)'")
-        elif pieces[place - 2] != "(" or pieces[place + 1 : place + 2] not in ([")"], []):
+        elif pieces[position - 2] != "(" or pieces[position + 1 : position + 2] not in ([")"], []):
             raise FormatError(
-                f"{where}: the word {piece!r} has company in its bracket; expected '(label word)' "
-                "for each word"
+                f"{where}: the word {piece!r} is not alone in its brackets; expected "
+                "'(label word)' for each word"
             )
         else:
-            words.append(_unescaped(piece))
-        place += 1
+            words.append(_unescape(piece))
+        position += 1
     if root is None:
         raise FormatError(
-            f"{where}: {len(open_nodes)} brackets are not closed; expected a whole tree a line"
+            f"{where}: {len(open_nodes)} brackets are not closed; expected one whole tree per line"
         )
     return Tree(tuple(words), root, tuple(phrases))
 
 
-def _unescaped(word: str) -> str:
+def _unescape(word: str) -> str:
     return _SPELLING.get(word) or word.replace("\\/", "/").replace("\\*", "*")

@@ -1,38 +1,24 @@
 """Semantic role labeling: who did what to whom, when and where, for each predicate."""
 
-from elmokit.tasks.srl.data import (
-    ARGUMENTS,
-    Example,
-    Frame,
-    Prediction,
-    facts,
-    labels,
-    parse,
-    read,
-    record,
-    show,
-    write,
-)
-from elmokit.tasks.srl.metric import SCORE, score
-from elmokit.tasks.srl.model import PAPER, PLACE, PRESETS, Model, Sizes
+from elmokit.tasks.srl import data, metric, model
+from elmokit.tasks.task import Task
 
-__all__ = [
-    "ARGUMENTS",
-    "PAPER",
-    "PLACE",
-    "PRESETS",
-    "SCORE",
-    "Example",
-    "Frame",
-    "Model",
-    "Prediction",
-    "Sizes",
-    "facts",
-    "labels",
-    "parse",
-    "read",
-    "record",
-    "score",
-    "show",
-    "write",
-]
+TASK = Task(
+    name="srl",
+    title="Semantic role labeling",
+    paper="deep highway BiLSTM with constrained decoding (He et al. 2017)",
+    placement="input",
+    main_score=metric.MAIN_SCORE,
+    arguments=data.ARGUMENTS,
+    presets=model.PRESETS,
+    Sizes=model.Sizes,
+    Model=model.Model,
+    read=data.read,
+    parse=data.parse,
+    write=data.write,
+    to_record=data.to_record,
+    render=data.render,
+    labels=data.labels,
+    label_set=data.label_set,
+    score=metric.score,
+)

@@ -1,16 +1,15 @@
-"""Semantic roles: who does what to whom; files to examples, and answers back to files.
+"""Semantic roles: files to examples, and predictions back to files.
 
-An example is a sentence with one of its predicates. Two kinds of files, told apart by what is in
-them:
+An example is a sentence with one of its predicates. Two formats are told apart by their content:
 
-- JSON lines, a sentence each: `{"words": […], "preds": [{"i": 3, "roleset": "get.01", "tags":
-  ["B-ARG0", …]}]}`; `i` is the place of the predicate, `tags` are BIO, one a word. Without `tags` a
-  predicate is to be answered; without `preds` the predicates are to be found.
-- CoNLL-2012 columns: the word in column 4, a column a predicate from column 12 on, the last column
-  coreference. `(ARG0* * *)` is a role of three words; the predicate is where `(V*` is.
+- JSON lines, one sentence per line: `{"words": […], "preds": [{"i": 3, "roleset": "get.01", "tags":
+  ["B-ARG0", …]}]}`; `i` is the position of the predicate, `tags` are BIO, one per word. A predicate
+  without `tags` is to be predicted; without `preds` the predicates are to be detected.
+- CoNLL-2012 columns: the word in column 4, one column per predicate from column 12 on, the last
+  column coreference. `(ARG0* * *)` is a role of three words; the predicate is where `(V*` is.
 
-A sentence without predicates is one example without any, so that what is written has the lines of
-what was read. Knows nothing about models and scores.
+A sentence without predicates is one example without any, so that a written file has the lines of
+the file that was read. Knows nothing about models and scores.
 """
 
 from __future__ import annotations
@@ -26,9 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from elmokit.errors import FormatError, InputError, TrainingError
-from elmokit.tasks.chunks import Span, is_tag, spans, tags
-from elmokit.tasks.columns import Row, blocks
-from elmokit.tasks.lines import placed
+from elmokit.tasks.lines import ColumnRow, column_blocks, nonblank_lines
+from elmokit.tasks.tag_schemes import TaggedSpan, is_tag, spans_to_tags, tags_to_spans
 from elmokit.tasks.task import Examples
 from elmokit.text.tokenize import tokenize
 
@@ -37,8 +35,9 @@ if TYPE_CHECKING:
 
 ARGUMENTS = ("sentence",)
 VERB = "V"
+"""The role of the predicate itself."""
 
-_FIXED = 11
+_FIXED_COLUMNS = 11
 """Columns of CoNLL-2012 before those of the predicates."""
 _CELL = re.compile(r"((?:\([^()*]+)*)\*(\)*)")
 _MARKED = re.compile(r"\[(\w[^\[\]]*)\]")
@@ -47,82 +46,89 @@ _OTHER_COLORS = ("yellow", "bright_yellow", "bright_red", "bright_blue", "bright
 
 
 class Frame(NamedTuple):
-    """A predicate's place and the tags (BIO) of all words."""
+    """A predicate and its roles."""
 
     predicate: int
+    """Position of the predicate."""
     tags: tuple[str, ...]
+    """BIO tags of all words of the sentence."""
 
 
 Prediction = tuple[Frame, ...]
-"""One frame if the example names its predicate, else one for each predicate of the sentence."""
+"""One frame if the example names its predicate, else one per predicate of the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A sentence and one of its predicates, with the roles (BIO) if they are known."""
+    """A sentence and one of its predicates, with the roles if they are known."""
 
     words: tuple[str, ...]
+    """The words of the sentence."""
     predicate: int | None = None
-    """Its place; None asks for all of `predicates`."""
+    """Position of the predicate; None for all of `predicates`."""
     tags: tuple[str, ...] | None = None
+    """BIO tags of the roles, one per word; None if they are unknown."""
     predicates: tuple[int, ...] | None = None
-    """The places of all predicates of the sentence; None if they are to be found."""
+    """Positions of all predicates of the sentence; None if they are to be detected."""
     roleset: str = ""
+    """The roleset of the predicate, such as `get.01`; empty if it is unknown."""
     where: str = field(default="", compare=False)
+    """File and line of the sentence."""
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The sentence."""
+        """The sentence, as the only text to embed."""
         return (self.words,)
 
 
 def read(path: Path) -> Examples[Example]:
-    """The predicates of a file of JSON lines or in CoNLL-2012 columns."""
-    first = next((line for _, line in placed(path)), None)
+    """Read the predicates of a file of JSON lines or in CoNLL-2012 columns."""
+    first = next((line for _, line in nonblank_lines(path)), None)
     if first is None:
         raise FormatError(f"{path} is empty; expected JSON lines or CoNLL-2012 columns")
     if first.startswith("{"):
-        read = Examples([example for line in placed(path) for example in _of_json(*line)])
+        lines = nonblank_lines(path)
+        examples = Examples([example for line in lines for example in _from_json(*line)])
     else:
-        read = _read_columns(path)
-    if not read.items:
+        examples = _read_columns(path)
+    if not examples.items:
         raise FormatError(f"{path} has no sentences; expected JSON lines or CoNLL-2012 columns")
-    return read
+    return examples
 
 
 # -- JSON lines ------------------------------------------------------------------------------------
 
 
-def _of_json(where: str, line: str) -> Iterator[Example]:
+def _from_json(where: str, line: str) -> Iterator[Example]:
     try:
-        found = json.loads(line)
+        sentence = json.loads(line)
     except ValueError as error:
-        raise FormatError(f"{where}: not JSON ({error}); expected an object a line") from None
-    words = found.get("words") if isinstance(found, dict) else None
+        raise FormatError(f"{where}: not JSON ({error}); expected one object per line") from None
+    words = sentence.get("words") if isinstance(sentence, dict) else None
     if not (isinstance(words, list) and words and all(isinstance(w, str) and w for w in words)):
-        raise FormatError(f"{where}: expected an object with 'words', a list of words, not empty")
-    if "preds" not in found:
+        raise FormatError(f"{where}: expected an object with 'words', a non-empty list of words")
+    if "preds" not in sentence:
         yield Example(tuple(words), where=where)
         return
-    preds = found["preds"]
+    preds = sentence["preds"]
     if not (isinstance(preds, list) and all(isinstance(pred, dict) for pred in preds)):
-        raise FormatError(f"{where}: 'preds' is no list of objects with 'i' and 'tags'")
-    places = []
+        raise FormatError(f"{where}: 'preds' is not a list of objects with 'i' and 'tags'")
+    positions = []
     for pred in preds:
-        place = pred.get("i")
-        if type(place) is not int or not 0 <= place < len(words):
+        position = pred.get("i")
+        if type(position) is not int or not 0 <= position < len(words):
             raise FormatError(
-                f"{where}: 'i' of a predicate is {place!r}; expected the place of one of "
+                f"{where}: 'i' of a predicate is {position!r}; expected the position of one of "
                 f"{len(words)} words, counted from 0"
             )
-        places.append(place)
+        positions.append(position)
     for pred in preds:
         roles = pred.get("tags")
         yield Example(
             tuple(words),
             pred["i"],
-            None if roles is None else _checked(where, roles, len(words)),
-            tuple(places),
+            None if roles is None else _check_tags(where, roles, len(words)),
+            tuple(positions),
             str(pred.get("roleset", "")),
             where,
         )
@@ -130,15 +136,15 @@ def _of_json(where: str, line: str) -> Iterator[Example]:
         yield Example(tuple(words), predicates=(), where=where)
 
 
-def _checked(where: str, roles: object, length: int) -> tuple[str, ...]:
-    """Tags as they should be: IOB2 without a fault."""
-    if not isinstance(roles, list) or len(roles) != length:
-        found = f"{len(roles)}" if isinstance(roles, list) else repr(roles)
-        raise FormatError(f"{where}: found {found} tags; expected a list of {length}, one a word")
-    for tag in roles:
+def _check_tags(where: str, tags: object, length: int) -> tuple[str, ...]:
+    """Return tags as well-formed IOB2; raise an error if they are no tags."""
+    if not isinstance(tags, list) or len(tags) != length:
+        found = f"{len(tags)}" if isinstance(tags, list) else repr(tags)
+        raise FormatError(f"{where}: found {found} tags; expected a list of {length}, one per word")
+    for tag in tags:
         if not isinstance(tag, str) or not is_tag(tag) or tag[0] in "ES":
             raise FormatError(f"{where}: found the tag {tag!r}; expected O, or B- or I- and a role")
-    return tags(spans(roles), length)
+    return spans_to_tags(tags_to_spans(tags), length)
 
 
 # -- CoNLL-2012 ------------------------------------------------------------------------------------
@@ -147,74 +153,77 @@ def _checked(where: str, roles: object, length: int) -> tuple[str, ...]:
 def _read_columns(path: Path) -> Examples[Example]:
     items: list[Example] = []
     skipped: Counter[str] = Counter()
-    for block in blocks(path):
+    for block in column_blocks(path):
         rows = [row for row in block if row.cells[0] not in ("#begin", "#end")]
         if not rows:
             continue
         width = len(rows[0].cells)
         for row in rows:
-            if len(row.cells) != width or width <= _FIXED:
+            if len(row.cells) != width or width <= _FIXED_COLUMNS:
                 raise FormatError(
                     f"{row.where}: found {len(row.cells)} columns; expected JSON lines, or the "
-                    f"{_FIXED + 1} or more columns of CoNLL-2012, as many in all lines of a "
-                    f"sentence (here {width})"
+                    f"{_FIXED_COLUMNS + 1} or more columns of CoNLL-2012, as many in all lines of "
+                    f"a sentence (here {width})"
                 )
-        items += _of_columns(rows, skipped)
+        items += _from_columns(rows, skipped)
     return Examples(items, skipped)
 
 
-def _of_columns(rows: list[Row], skipped: Counter[str]) -> Iterator[Example]:
+def _from_columns(rows: list[ColumnRow], skipped: Counter[str]) -> Iterator[Example]:
     words = tuple(row.cells[3] for row in rows)
     frames = []
-    for column in range(_FIXED, len(rows[0].cells) - 1):
-        roles, nested = _brackets([(row.where, row.cells[column]) for row in rows])
-        place = next((span.start for span in roles if span.type == VERB), None)
+    for column in range(_FIXED_COLUMNS, len(rows[0].cells) - 1):
+        roles, nested = _read_brackets([(row.where, row.cells[column]) for row in rows])
+        position = next((span.start for span in roles if span.type == VERB), None)
         if nested:
             skipped["predicates with roles inside roles"] += 1
-        elif place is None:
+        elif position is None:
             skipped["predicates without a (V*) bracket"] += 1
         else:
-            frames.append(Frame(place, tags(roles, len(words))))
-    places = tuple(frame.predicate for frame in frames)
+            frames.append(Frame(position, spans_to_tags(roles, len(words))))
+    positions = tuple(frame.predicate for frame in frames)
     where = rows[0].where
-    for place, roles_of in frames:
-        lemma, sense = rows[place].cells[6:8]
+    for position, tags in frames:
+        lemma, sense = rows[position].cells[6:8]
         roleset = "" if lemma == "-" else f"{lemma}.{sense}"
-        yield Example(words, place, roles_of, places, roleset, where)
+        yield Example(words, position, tags, positions, roleset, where)
     if not frames:
         yield Example(words, predicates=(), where=where)
 
 
-def _brackets(cells: list[tuple[str, str]]) -> tuple[list[Span], bool]:
-    """The spans of a column, and whether there are some inside others."""
-    found: list[Span] = []
+def _read_brackets(cells: list[tuple[str, str]]) -> tuple[list[TaggedSpan], bool]:
+    """Return the spans of a column, and whether some are inside others."""
+    spans: list[TaggedSpan] = []
     opened: list[tuple[str, int, str]] = []
     nested = False
-    for place, (where, cell) in enumerate(cells):
+    for position, (where, cell) in enumerate(cells):
         match = _CELL.fullmatch(cell)
         if match is None:
             raise FormatError(
                 f"{where}: found {cell!r} in the column of a predicate; expected *, (ROLE*, *) or "
                 "(ROLE*)"
             )
-        opened += [(where, place, role) for role in match[1].split("(")[1:]]
+        opened += [(where, position, role) for role in match[1].split("(")[1:]]
         nested |= len(opened) > 1
         for _ in match[2]:
             if not opened:
                 raise FormatError(f"{where}: {cell!r} closes a bracket that was not opened")
             _, start, role = opened.pop()
-            found.append(Span(start, place + 1, role))
+            spans.append(TaggedSpan(start, position + 1, role))
     if opened:
         where, _, role = opened[-1]
         raise FormatError(f"{where}: the bracket ({role}* is not closed in its sentence")
-    return sorted(found), nested
+    return sorted(spans), nested
 
 
 # -- raw text --------------------------------------------------------------------------------------
 
 
 def parse(texts: Sequence[str]) -> Example:
-    """A raw sentence; predicates in [brackets] are asked for, else those that the model finds."""
+    """Return an example from a raw sentence.
+
+    Its predicates are the words in [brackets], or else those that the model detects.
+    """
     (text,) = texts
     marks: list[int] = []
     plain = ""
@@ -231,15 +240,15 @@ def parse(texts: Sequence[str]) -> Example:
     words = tuple(token.text for token in tokens)
     if not marks:
         return Example(words)
-    places = (next(k for k, token in enumerate(tokens) if token.end > mark) for mark in marks)
-    return Example(words, predicates=tuple(dict.fromkeys(places)))
+    positions = (next(k for k, token in enumerate(tokens) if token.end > mark) for mark in marks)
+    return Example(words, predicates=tuple(dict.fromkeys(positions)))
 
 
-# -- answers ---------------------------------------------------------------------------------------
+# -- predictions -----------------------------------------------------------------------------------
 
 
 def write(file: TextIO, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
-    """JSON lines as `read` takes them, a sentence each: the predicates of one together."""
+    """Write JSON lines as `read` takes them, one sentence per line with all its predicates."""
     pairs = zip(examples, predictions, strict=True)
     for _, group in groupby(pairs, key=lambda pair: (pair[0].where or id(pair[0]), pair[0].words)):
         sentence = list(group)
@@ -253,8 +262,8 @@ def _preds(example: Example, prediction: Prediction) -> list[dict[str, Any]]:
     return [{"i": frame.predicate, **named, "tags": list(frame.tags)} for frame in prediction]
 
 
-def record(example: Example, prediction: Prediction) -> dict[str, Any]:
-    """The words, and for each predicate its tags and its roles; `end` is exclusive."""
+def to_record(example: Example, prediction: Prediction) -> dict[str, Any]:
+    """Return words, and tags and roles of each predicate, as a JSON object; `end` is exclusive."""
     preds = _preds(example, prediction)
     for pred, frame in zip(preds, prediction, strict=True):
         pred["word"] = example.words[frame.predicate]
@@ -265,30 +274,30 @@ def record(example: Example, prediction: Prediction) -> dict[str, Any]:
                 "end": span.end,
                 "text": " ".join(example.words[span.start : span.end]),
             }
-            for span in spans(frame.tags)
+            for span in tags_to_spans(frame.tags)
             if span.type != VERB
         ]
     return {"words": list(example.words), "preds": preds}
 
 
-def show(example: Example, prediction: Prediction) -> Text:
-    """A line a predicate: the sentence with the roles colored, each with its name."""
+def render(example: Example, prediction: Prediction) -> Text:
+    """Return one line per predicate: the sentence with its roles in brackets, colored."""
     from rich.text import Text
 
     if not prediction:
         return Text(" ".join(example.words) + "  (no predicate)")
-    return Text("\n").join(_line(example.words, frame) for frame in prediction)
+    return Text("\n").join(_render_frame(example.words, frame) for frame in prediction)
 
 
-def _line(words: tuple[str, ...], frame: Frame) -> Text:
+def _render_frame(words: tuple[str, ...], frame: Frame) -> Text:
     from rich.text import Text
 
-    by_start = {span.start: span for span in spans(frame.tags)}
-    by_start.setdefault(frame.predicate, Span(frame.predicate, frame.predicate + 1, VERB))
+    by_start = {span.start: span for span in tags_to_spans(frame.tags)}
+    by_start.setdefault(frame.predicate, TaggedSpan(frame.predicate, frame.predicate + 1, VERB))
     line = Text()
-    place = 0
-    while place < len(words):
-        span = by_start.get(place, Span(place, place + 1, ""))
+    position = 0
+    while position < len(words):
+        span = by_start.get(position, TaggedSpan(position, position + 1, ""))
         text = " ".join(words[span.start : span.end])
         if line:
             line.append(" ")
@@ -299,26 +308,26 @@ def _line(words: tuple[str, ...], frame: Frame) -> Text:
         else:
             line.append(f"[{span.type} ", _color(span.type))
             line.append(f"{text}]", f"bold {_color(span.type)}")
-        place = span.end
+        position = span.end
     return line
 
 
 def _color(role: str) -> str:
-    """A role, its reference and its continuation have one color, everywhere and always."""
+    """Return the color of a role, the same as of its reference (R-) and continuation (C-)."""
     role = re.sub(r"^[CR]-", "", role)
     return _COLORS.get(role) or _OTHER_COLORS[zlib.crc32(role.encode()) % len(_OTHER_COLORS)]
 
 
-# -- what a training set teaches -------------------------------------------------------------------
+# -- labels ----------------------------------------------------------------------------------------
 
 
 def labels(example: Example) -> Iterable[str]:
-    """The roles in it."""
-    return {span.type for span in spans(example.tags or ())}
+    """Return the roles in an example."""
+    return {span.type for span in tags_to_spans(example.tags or ())}
 
 
-def facts(examples: Sequence[Example]) -> dict[str, Any]:
-    """The roles there are."""
+def label_set(examples: Sequence[Example]) -> dict[str, Any]:
+    """Return the roles in a training set."""
     roles = sorted({role for example in examples for role in labels(example)})
     if not roles:
         raise TrainingError("the training set has no predicate with roles in it")

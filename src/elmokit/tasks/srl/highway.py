@@ -6,9 +6,9 @@ At each word, with [h ; x] the output at the word before and the input at this o
     c = f ∘ c' + i ∘ tanh(W_c [h ; x] + b_c)
     h = z ∘ (r ∘ o ∘ tanh(c) + (1 − r) ∘ W_h x)
 
-z is the dropout mask of a sentence, the same at all its words. The gradient is written out, because
-the loop over words is what such a model spends its time in: a step is a product of matrices and
-half a dozen operations, forward and backward, and what need not be done in turn is done at once.
+z is the dropout mask of a sentence, the same at all its words. The gradient is written by hand,
+because such a model spends its time in the loop over words: a step is one matrix product and half a
+dozen operations, forward and backward, and all that need not be sequential is computed at once.
 
 Shape letters: T words, B sentences, E size of the input, H cells, G = 5H gates.
 """
@@ -22,10 +22,16 @@ from torch import Tensor
 
 
 class HighwayLSTM(torch.nn.Module):
-    """One layer, from the first word to the last; who wants the other direction turns the input."""
+    """One layer, from the first word to the last; reverse the input for the other direction."""
 
     def __init__(self, size: int, hidden: int, dropout: float = 0.0) -> None:
-        """`size` is E, `hidden` H; `dropout` is of h, one mask a sentence."""
+        """Create the layer.
+
+        Args:
+            size: Size E of the input.
+            hidden: Number of cells H.
+            dropout: Dropout of h, with one mask per sentence.
+        """
         super().__init__()
         self.hidden, self.dropout = hidden, dropout
         self.input = torch.nn.Linear(size, 6 * hidden)
@@ -34,10 +40,10 @@ class HighwayLSTM(torch.nn.Module):
             for gate in (*self.input.weight.chunk(6), *self.recurrent_HG.chunk(5, dim=1)):
                 torch.nn.init.orthogonal_(gate)
             self.input.bias.zero_()
-            self.input.bias[3 * hidden : 4 * hidden] = 1.0  # of the forget gate: remember at first
+            self.input.bias[3 * hidden : 4 * hidden] = 1.0  # the forget gate: remember at first
 
     def forward(self, x_TBE: Tensor) -> Tensor:
-        """(T, B, E) to (T, B, H)."""
+        """Map (T, B, E) to (T, B, H)."""
         keep_BH = None
         if self.training and self.dropout:
             kept = 1 - self.dropout
@@ -47,11 +53,11 @@ class HighwayLSTM(torch.nn.Module):
 
 
 class _Steps(torch.autograd.Function):
-    """The recurrence. Gates in the order o, r, i, f, j (j is tanh); then the highway's W_h x."""
+    """The recurrence. Gates are in the order o, r, i, f, j (tanh), then the highway's W_h x."""
 
     @staticmethod
     def forward(ctx: Any, x_TB6H: Tensor, w_HG: Tensor, keep_BH: Tensor | None) -> Tensor:
-        """From the input's share of all gates."""
+        """Return h at all words, from the input's contribution to all gates."""
         T, B, H6 = x_TB6H.shape
         H = H6 // 6
         gates_TBG = x_TB6H.new_empty(T, B, 5 * H)
@@ -72,13 +78,13 @@ class _Steps(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
-        """Of the input's share and of the recurrent weights."""
+        """Return the gradients of the input's contribution and of the recurrent weights."""
         x_TB6H, w_HG, keep_BH, gates_TBG, c_TBH, tanh_TBH, h_TBH = ctx.saved_tensors
         (dh_TBH,) = grads
         T, B, H = h_TBH.shape
         o, r, i, f, j = gates_TBG.chunk(5, dim=2)
         before_TBH = torch.cat([torch.zeros_like(c_TBH[:1]), c_TBH[:-1]])
-        # What the gradient of h (of o, r) or of c (of i, f, j) is multiplied by to get a gate's.
+        # Factor from the gradient of h (for o, r) or of c (for i, f, j) to that of a gate.
         slope_TBG = gates_TBG * (1 - gates_TBG)
         slope_TBG[:, :, 4 * H :] = (1 - j * j) * i
         slope_TBG[:, :, :H] *= r * tanh_TBH

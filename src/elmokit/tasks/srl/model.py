@@ -1,12 +1,11 @@
-"""Semantic roles: a deep stack of highway LSTMs in alternating directions, and faultless tags.
+"""Semantic roles: a deep stack of highway LSTMs in alternating directions, with constrained tags.
 
-He et al. 2017: each word's x with a mark where the predicate is, through layers of which the first
-reads forward, the second backward and so on; a distribution over BIO tags at each word; the best
-sequence that BIO allows. Words are learned one by one, without a chain: the constraints are for
-prediction alone.
+He et al. 2017: each word's x with a mark of the predicate, through layers of which the first runs
+forward, the second backward and so on; a distribution over BIO tags at each word; the best sequence
+that BIO allows. The loss is per word, without a chain: the constraints are for prediction only.
 
-Which words are predicates the data sets say. For raw text there is a small detector beside: a
-linear one over x of a word and its two neighbors, that learns along and touches nothing else.
+Datasets say which words are predicates. For raw text there is a small detector as well: a linear
+one over x of a word and its two neighbors, which is trained along and affects nothing else.
 
 Shape letters: B sentences, P predicates (each with its sentence), T words, E size of x with ELMo,
 H cells, K tags.
@@ -23,40 +22,37 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmokit.tasks.chunks import alphabet, may_follow
 from elmokit.tasks.crf import viterbi
 from elmokit.tasks.srl.data import Example, Frame, Prediction
 from elmokit.tasks.srl.highway import HighwayLSTM
-from elmokit.tasks.task import Place, Preset, Schooling
-from elmokit.tasks.word_embedding import Embedded, Words
-
-PAPER = "deep highway BiLSTM with constrained decoding (He et al. 2017)"
-PLACE: Place = "input"
+from elmokit.tasks.tag_schemes import all_tags, may_follow
+from elmokit.tasks.task import Preset, TrainingConfig
+from elmokit.tasks.word_embedding import EmbeddedBatch, WordEmbedding
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """The numbers of the model."""
+    """Hyperparameters of the model."""
 
     mark: int
-    """Size of the vector that says whether a word is the predicate."""
+    """Size of the vector that marks whether a word is the predicate."""
     hidden: int
-    """H."""
+    """Number of cells H of a layer."""
     layers: int
-    """LSTM layers, every second of them backward."""
+    """Number of LSTM layers; every second one runs backward."""
     dropout: float
-    """Of the layers' outputs, one mask a sentence."""
+    """Dropout of the layers' outputs, with one mask per sentence."""
 
 
 PRESETS = {
     "cpu": Preset(
         sizes=Sizes(mark=50, hidden=100, layers=4, dropout=0.1),
-        schooling=Schooling(epochs=4, batch=32, rate=2e-3, patience=4, clip=1.0),
+        training=TrainingConfig(epochs=4, batch=32, rate=2e-3, patience=4, clip=1.0),
         dropout=0.1,
     ),
     "paper": Preset(
         sizes=Sizes(mark=100, hidden=300, layers=8, dropout=0.1),
-        schooling=Schooling(
+        training=TrainingConfig(
             epochs=500, batch=80, rate=1.0, patience=20, clip=1.0, optimizer="adadelta"
         ),
         dropout=0.1,
@@ -65,16 +61,16 @@ PRESETS = {
 
 
 class Model(torch.nn.Module):
-    """Words and a predicate to roles."""
+    """The network: sentences with a predicate to tags of roles."""
 
     steps_KK: Tensor
     first_K: Tensor
 
-    def __init__(self, words: Words, sizes: Sizes, facts: dict[str, Any]) -> None:
-        """`facts` has the roles."""
+    def __init__(self, words: WordEmbedding, sizes: Sizes, label_set: dict[str, Any]) -> None:
+        """Create the network; `label_set["roles"]` are the roles."""
         super().__init__()
         self.words = words
-        self.tags = alphabet(facts["roles"])
+        self.tags = all_tags(label_set["roles"])
         self._number = {tag: k for k, tag in enumerate(self.tags)}
         self.mark = torch.nn.Embedding(2, sizes.mark)
         self.layers = torch.nn.ModuleList(
@@ -83,98 +79,101 @@ class Model(torch.nn.Module):
         )
         self.top = torch.nn.Linear(sizes.hidden + words.output_dim, len(self.tags))
         self.detector = torch.nn.Linear(3 * words.dim, 1)
-        may = torch.tensor([[may_follow(j, k) for k in self.tags] for j in (None, *self.tags)])
-        cost = torch.zeros(may.shape).masked_fill(~may, -math.inf)
-        self.register_buffer("first_K", cost[0], persistent=False)
-        self.register_buffer("steps_KK", cost[1:], persistent=False)
+        allowed = torch.tensor([[may_follow(j, k) for k in self.tags] for j in (None, *self.tags)])
+        scores = torch.zeros(allowed.shape).masked_fill(~allowed, -math.inf)
+        self.register_buffer("first_K", scores[0], persistent=False)
+        self.register_buffer("steps_KK", scores[1:], persistent=False)
 
     def loss(self, examples: Sequence[Example]) -> Tensor:
-        """−log P of the right tag, the mean over words; and the detector's, which stays apart."""
+        """Return −log P of the gold tag, the mean over words, plus the loss of the detector."""
         embedded = self.words([example.words for example in examples])
         loss = self._detection_loss(examples, embedded)
-        asked = [
+        predicates = [
             (row, example.predicate)
             for row, example in enumerate(examples)
             if example.predicate is not None and example.tags is not None
         ]
-        if asked:
-            scores_PTK, _ = self._scores(embedded, asked)
-            right_PT = torch.full(scores_PTK.shape[:2], -1)
-            for place, (row, _) in enumerate(asked):
-                right = [self._number[tag] for tag in examples[row].tags or ()]
-                right_PT[place, : len(right)] = torch.tensor(right)
-            right_PT = right_PT.to(scores_PTK.device)
+        if predicates:
+            scores_PTK, _ = self._scores(embedded, predicates)
+            gold_PT = torch.full(scores_PTK.shape[:2], -1)
+            for p, (row, _) in enumerate(predicates):
+                gold = [self._number[tag] for tag in examples[row].tags or ()]
+                gold_PT[p, : len(gold)] = torch.tensor(gold)
+            gold_PT = gold_PT.to(scores_PTK.device)
             loss = loss + functional.cross_entropy(
-                scores_PTK.flatten(0, 1), right_PT.flatten(), ignore_index=-1
+                scores_PTK.flatten(0, 1), gold_PT.flatten(), ignore_index=-1
             )
         return loss
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
-        """The best faultless tags for the predicate asked for, or for all that are found."""
+        """Return the best well-formed tags for the named predicate, or for all of the sentence."""
         embedded = self.words([example.words for example in examples])
-        asked: list[tuple[int, int]] = []
-        found_BT = None
+        predicates: list[tuple[int, int]] = []
+        detected_BT = None
         for row, example in enumerate(examples):
             if example.predicate is not None:
-                places = [example.predicate]
+                positions = [example.predicate]
             elif example.predicates is not None:
-                places = list(example.predicates)
+                positions = list(example.predicates)
             else:
-                if found_BT is None:
-                    found_BT = (self._detect(embedded.x_BTE) > 0) & embedded.mask_BT
-                places = found_BT[row].nonzero()[:, 0].tolist()
-            asked += [(row, place) for place in places]
-        answers: list[list[Frame]] = [[] for _ in examples]
-        if asked:
+                if detected_BT is None:
+                    detected_BT = (self._detect(embedded.x_BTE) > 0) & embedded.mask_BT
+                positions = detected_BT[row].nonzero()[:, 0].tolist()
+            predicates += [(row, position) for position in positions]
+        frames: list[list[Frame]] = [[] for _ in examples]
+        if predicates:
             paths = viterbi(
-                *self._scores(embedded, asked),
+                *self._scores(embedded, predicates),
                 self.steps_KK,
                 self.first_K,
                 torch.zeros_like(self.first_K),
             )
-            for (row, place), path in zip(asked, paths, strict=True):
-                answers[row].append(Frame(place, tuple(self.tags[k] for k in path)))
-        return [tuple(frames) for frames in answers]
+            for (row, position), path in zip(predicates, paths, strict=True):
+                frames[row].append(Frame(position, tuple(self.tags[k] for k in path)))
+        return [tuple(each) for each in frames]
 
     def _scores(
-        self, embedded: Embedded, asked: Sequence[tuple[int, int]]
+        self, embedded: EmbeddedBatch, predicates: Sequence[tuple[int, int]]
     ) -> tuple[Tensor, Tensor]:
-        """The score of each tag at each word for a sentence and a predicate; and the lengths."""
+        """Return the score of each tag at each word, (P, T, K), and the lengths.
+
+        `predicates` are pairs of a row of the batch and a position in its sentence.
+        """
         device = embedded.x_BTE.device
-        row_P, place_P = torch.tensor(asked).unbind(1)
+        row_P, position_P = torch.tensor(predicates).unbind(1)
         lengths_P = embedded.lengths_B[row_P]
         T = int(lengths_P.max())
-        place_T = torch.arange(T)
-        # Turned, each sentence begins with its own last word, and padding stays behind.
-        turned_TP = torch.where(
-            place_T[:, None] < lengths_P, lengths_P - 1 - place_T[:, None], place_T[:, None]
+        position_T = torch.arange(T)[:, None]
+        # Reversed, each sentence begins with its own last word, and padding stays at the end.
+        reversed_TP = torch.where(
+            position_T < lengths_P, lengths_P - 1 - position_T, position_T
         ).to(device)
-        is_predicate_TP = (place_T[:, None] == place_P).long().to(device)
+        is_predicate_TP = (position_T == position_P).long().to(device)
         row_P = row_P.to(device)
         column_P = torch.arange(len(row_P), device=device)
         x_TPE = embedded.x_BTE[row_P, :T].transpose(0, 1)
         h_TPH = torch.cat([x_TPE, self.mark(is_predicate_TP)], dim=-1)
         for k, layer in enumerate(self.layers):
             if k:
-                h_TPH = h_TPH[turned_TP, column_P]
+                h_TPH = h_TPH[reversed_TP, column_P]
             h_TPH = layer(h_TPH)
         if len(self.layers) % 2 == 0:
-            h_TPH = h_TPH[turned_TP, column_P]
-        chosen = embedded
+            h_TPH = h_TPH[reversed_TP, column_P]
+        rows = embedded
         if embedded.output_BTD is not None:
-            chosen = embedded._replace(output_BTD=embedded.output_BTD[row_P, :T])
-        return self.top(chosen.beside(h_TPH.transpose(0, 1))), lengths_P
+            rows = embedded._replace(output_BTD=embedded.output_BTD[row_P, :T])
+        return self.top(rows.append_elmo(h_TPH.transpose(0, 1))), lengths_P
 
     def _detect(self, x_BTE: Tensor) -> Tensor:
-        """How much a word looks like a predicate (B, T): above 0 it is one."""
+        """Return the score of each word as a predicate, (B, T): above 0 it is one."""
         x_BTE = x_BTE.detach()
         padded = functional.pad(x_BTE, (0, 0, 1, 1))
         around_BT3E = torch.cat([padded[:, :-2], x_BTE, padded[:, 2:]], dim=-1)
         scores_BT1: Tensor = self.detector(around_BT3E)
         return scores_BT1[:, :, 0]
 
-    def _detection_loss(self, examples: Sequence[Example], embedded: Embedded) -> Tensor:
-        """Of the detector, where the predicates of a sentence are known."""
+    def _detection_loss(self, examples: Sequence[Example], embedded: EmbeddedBatch) -> Tensor:
+        """Return the loss of the detector over sentences with known predicates."""
         is_predicate_BT = torch.zeros(embedded.mask_BT.shape)
         known_B = torch.tensor([example.predicates is not None for example in examples])
         for row, example in enumerate(examples):

@@ -1,0 +1,166 @@
+"""All layers of a dataset's texts, computed once by the engine and stored on disk.
+
+Texts are stored in pieces of some thousand words, one file per piece, named by model and texts: a
+file is complete or absent, so that an interruption costs one piece. Numbers are float16, also for
+texts that are not stored, so that a text has the same vectors wherever it is met.
+
+Shape letters: N words, B texts, T words of a text, L LSTM layers, P size of a component, D = 2P.
+A component is the word vector, or the output of one direction of an LSTM layer: 2L+1 in all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from elmokit.bilm.weights import FloatArray
+from elmokit.elmo import Elmo
+from elmokit.errors import ElmoError
+from elmokit.fetch.cache import models_root
+from elmokit.progress import ProgressCallback, ignore_progress
+
+_Half = npt.NDArray[np.float16]
+_Text = tuple[str, ...]
+
+PIECE_WORDS = 32_768
+"""Words after which a piece is complete."""
+VERSION = b"1"
+"""Version of the file format; part of the file names."""
+
+
+def layers_root() -> Path:
+    """Return the default directory of stored layers, beside the downloaded models."""
+    return models_root().parent / "layers"
+
+
+class LayerStore:
+    """The layers of a frozen biLM for a task model, with a store on disk for texts that recur."""
+
+    def __init__(self, elmo: Elmo, root: Path | None = None) -> None:
+        """Open the store.
+
+        Args:
+            elmo: The model that computes the layers.
+            root: Directory of the store; `layers_root()` by default.
+        """
+        self.elmo, self.config, self.dim = elmo, elmo.config, elmo.dim
+        self._root = root or layers_root()
+        self._stored: dict[_Text, tuple[_Half, int]] = {}
+
+    def __deepcopy__(self, memo: object) -> LayerStore:
+        """Return itself: nothing in it is trained, so that copies of a task model share it."""
+        return self
+
+    def add(self, texts: Iterable[_Text], progress: ProgressCallback = ignore_progress) -> None:
+        """Compute and store the layers of these texts, or find them on disk.
+
+        Args:
+            texts: The texts; those that are stored already are not computed again.
+            progress: Called with the number of words that are done and their total.
+        """
+        new = [words for words in dict.fromkeys(texts) if words not in self._stored]
+        total, done = sum(map(len, new)), 0
+        for piece in _split_into_pieces(new):
+            components = self._load_or_compute(piece)
+            start = 0
+            for words in piece:
+                self._stored[words] = (components, start)
+                start += len(words)
+            done += start
+            progress(done, total)
+
+    def layers(self, texts: Sequence[Sequence[str]]) -> Tensor:
+        """Return all layers of a batch of texts, (L+1, B, T, D), zero at padding."""
+        keys = [tuple(words) for words in texts]
+        missing = [words for words in dict.fromkeys(keys) if words not in self._stored]
+        fresh = dict(zip(missing, self._compute(missing), strict=True))
+        size = self.dim // 2
+        layers_LBTD = np.zeros(
+            (self.config.layers, len(keys), max(map(len, keys)), self.dim), np.float32
+        )
+        for b, words in enumerate(keys):
+            array, start = self._stored.get(words) or (fresh[words], 0)
+            count = len(words)
+            components = array[start : start + count]
+            layers_LBTD[0, b, :count, :size] = components[:, 0]
+            layers_LBTD[0, b, :count, size:] = components[:, 0]
+            for j in range(1, self.config.layers):
+                both = components[:, 2 * j - 1 : 2 * j + 1]
+                layers_LBTD[j, b, :count] = both.reshape(count, -1)
+        return torch.from_numpy(layers_LBTD)
+
+    def _load_or_compute(self, texts: Sequence[_Text]) -> _Half:
+        path = self._path(texts)
+        shape = (sum(map(len, texts)), 2 * self.config.layers - 1, self.dim // 2)
+        if (stored := _open(path, shape)) is not None:
+            return stored
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ElmoError(
+                f"cannot store layers in {path.parent}: {error.strerror}; set ELMOKIT_CACHE to a "
+                "directory that can be written"
+            ) from None
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        try:
+            with temporary.open("wb") as file:
+                np.save(file, np.concatenate(self._compute(texts)))
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        stored = _open(path, shape)
+        if stored is None:
+            raise ElmoError(f"{path} was written and cannot be read; is the disk full?")
+        return stored
+
+    def _compute(self, texts: Sequence[_Text]) -> list[_Half]:
+        """Return the components of each text, (T, 2L+1, P)."""
+        return [_components(layers_LTD) for layers_LTD in self.elmo.stream(texts, layers="all")]
+
+    def _path(self, texts: Sequence[_Text]) -> Path:
+        """Return the file of a piece, named by everything that its numbers depend on."""
+        model = hashlib.sha256(VERSION + self.elmo.bilm.fingerprint.encode())
+        model.update(f"{self.elmo.state} {self.elmo.dtype}".encode())
+        model.update(self.elmo.settled.hidden.tobytes() + self.elmo.settled.cell.tobytes())
+        digest = hashlib.sha256()
+        for words in texts:
+            digest.update("\0".join(words).encode("utf-8", "surrogatepass") + b"\0\0")
+        return self._root / model.hexdigest()[:16] / f"{digest.hexdigest()[:32]}.npy"
+
+
+def _components(layers_LTD: FloatArray) -> _Half:
+    """Return the components as float16: layer 0 holds the word vector twice, and once is enough."""
+    layers, count, dim = layers_LTD.shape
+    parts = layers_LTD.reshape(layers, count, 2, dim // 2).transpose(1, 0, 2, 3)
+    components: _Half = parts.reshape(count, 2 * layers, dim // 2)[:, 1:].astype(np.float16)
+    return components
+
+
+def _open(path: Path, shape: tuple[int, ...]) -> _Half | None:
+    """Map a stored piece into memory; return None if the file is missing or damaged."""
+    try:
+        stored = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return stored if stored.shape == shape and stored.dtype == np.float16 else None
+
+
+def _split_into_pieces(texts: Iterable[_Text]) -> Iterator[list[_Text]]:
+    piece: list[_Text] = []
+    count = 0
+    for words in texts:
+        piece.append(words)
+        count += len(words)
+        if count >= PIECE_WORDS:
+            yield piece
+            piece, count = [], 0
+    if piece:
+        yield piece

@@ -1,0 +1,112 @@
+"""Atomic writes, checksums and locks."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from elmokit import storage
+from elmokit.errors import ElmoError, InputError
+from elmokit.storage import (
+    atomic_write,
+    checksum,
+    try_lock,
+    wait_for_lock,
+    write_json,
+    write_text,
+)
+
+
+def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "POLL_SECONDS", 0.001)
+    inside, most = 0, 0
+
+    def enter() -> None:
+        nonlocal inside, most
+        for _ in range(20):
+            with wait_for_lock(tmp_path / ".lock"):
+                inside += 1
+                most = max(most, inside)
+                threading.Event().wait(0.0005)
+                inside -= 1
+
+    threads = [threading.Thread(target=enter) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most, inside) == (1, 0)
+
+
+def test_it_is_freed_by_an_error(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), wait_for_lock(tmp_path / ".lock"):
+        raise KeyboardInterrupt
+    with wait_for_lock(tmp_path / ".lock"):
+        pass
+
+
+def test_a_disk_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(storage, "try_lock", refuse)
+    with (
+        pytest.raises(ElmoError, match=r"cannot lock files in .*local disk"),
+        wait_for_lock(tmp_path / ".lock"),
+    ):
+        pass
+
+
+def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
+    missing = tmp_path / "none" / ".lock"
+    with (
+        pytest.raises(ElmoError, match=r"cannot write to .*none: .*; set ELMOKIT_CACHE"),
+        wait_for_lock(missing, advice="set ELMOKIT_CACHE"),
+    ):
+        pass
+
+
+def test_try_lock_does_not_wait(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as one, (tmp_path / "file").open("wb") as two:
+        assert try_lock(one.fileno())
+        assert not try_lock(two.fileno())
+    with (tmp_path / "file").open("wb") as three:
+        assert try_lock(three.fileno()), "closing the file has released the lock"
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_file_is_complete_or_absent(tmp_path: Path, sync: bool) -> None:
+    path = tmp_path / "file"
+    for text in ("old", "new"):
+        with atomic_write(path, sync=sync) as temporary:
+            assert temporary.parent == tmp_path
+            temporary.write_text(text)
+        assert path.read_text() == text
+    with pytest.raises(KeyboardInterrupt), atomic_write(path, sync=sync) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path], "nothing else is left"
+
+
+def test_text_and_json(tmp_path: Path) -> None:
+    write_text(tmp_path / "text", "café\n")
+    assert (tmp_path / "text").read_bytes() == "café\n".encode()
+    write_json(tmp_path / "json", {"a": [1, "é"]})
+    assert json.loads((tmp_path / "json").read_bytes()) == {"a": [1, "é"]}
+    assert (tmp_path / "json").read_bytes().endswith(b"}\n")
+
+
+def test_the_checksum_of_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/one.conll").write_text("1")
+    before = checksum(tmp_path / "a")
+    (tmp_path / "a/one.conll").rename(tmp_path / "a/two.conll")
+    assert checksum(tmp_path / "a") != before
+    with pytest.raises(InputError, match="cannot be read"):
+        checksum(tmp_path / "missing")
