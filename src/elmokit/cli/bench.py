@@ -64,7 +64,6 @@ def command(
     """
     import json
     from itertools import islice
-    from pathlib import Path
 
     from rich.console import Console
     from rich.table import Table
@@ -74,6 +73,7 @@ def command(
     from elmokit.elmo import Elmo
     from elmokit.errors import InputError
     from elmokit.progress import ProgressDisplay
+    from elmokit.text.files import read_lines
 
     if (model is None) == (size is None):
         raise click.UsageError("give either a MODEL or a --size")
@@ -86,7 +86,7 @@ def command(
     lines = (
         synthetic_sentences()
         if file is None
-        else elmo.words(Path(file).read_text(encoding="utf-8").splitlines())
+        else elmo.words(line for _, line in read_lines(file))
     )
     texts = [words for words in islice(lines, sentences) if words]
     if not texts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -85,10 +85,12 @@ def command(
 
     from elmokit.elmo import Elmo
     from elmokit.lm.substitution import substitutes
+    from elmokit.text.files import STDIN, read_lines
 
     elmo = Elmo.load(model, state=state, threads=threads)
     console = Console(highlight=False)
-    for index, line in enumerate(texts or _read_stdin()):
+    lines = texts or (line for _, line in read_lines(STDIN) if line.strip())
+    for index, line in enumerate(lines):
         words = line.split() if tokenized else elmo.tokenize(line)
         selected = _select(words, number, at)
         (positions,) = substitutes(elmo, [words], k=count)
@@ -103,17 +105,6 @@ def command(
         else:
             for i in selected:
                 _print_position(console, words, i, positions[i])
-
-
-def _read_stdin() -> Iterator[str]:
-    from elmokit.text.files import STDIN, TextFile, decode_lines
-
-    return (
-        line
-        for block in TextFile(STDIN).blocks(1 << 16)
-        for line in decode_lines(block)
-        if line.strip()
-    )
 
 
 def _select(words: Sequence[str], number: int | None, at: str | None) -> list[int]:
