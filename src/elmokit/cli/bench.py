@@ -84,9 +84,7 @@ def command(
         elmo = Elmo.load(str(model), dtype=dtype, threads=threads)
     load_seconds = time.perf_counter() - start
     lines = (
-        synthetic_sentences()
-        if file is None
-        else elmo.words(line for _, line in read_lines(file))
+        synthetic_sentences() if file is None else elmo.words(line for _, line in read_lines(file))
     )
     texts = [words for words in islice(lines, sentences) if words]
     if not texts:
