@@ -12,6 +12,7 @@ import re
 import shlex
 import shutil
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -23,7 +24,7 @@ from elmokit import Elmo
 
 PUBLIC = {"elmokit", *(f"elmokit.{name}" for name in "lm nn probe tasks train vectors".split())}
 """Packages that users import from."""
-COMPAT = {f"elmokit.compat.{name}" for name in "allennlp many_langs simple_elmo".split()}
+COMPAT = {f"elmokit.compat.{name}" for name in "allennlp bilm many_langs simple_elmo".split()}
 FOREIGN = {"allennlp", "simple_elmo", "elmoformanylangs"}
 PAGES = sorted(
     [
@@ -148,6 +149,12 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     entities = "Ada B-PER\nLovelace I-PER\nlived O\nin O\nLondon B-LOC\n. O\n\n"
     for name in ("train", "dev", "test"):
         (tmp_path / f"{name}.conll").write_text(entities * 4)
+    if find_spec("torch") is not None:
+        from elmokit.tasks import Settings, Trained
+
+        settings = Settings(task="ner", elmo="none", vectors="none")
+        labels = {"types": ["LOC", "PER"]}
+        Trained.assemble(settings, labels, ["in"], None).save(tmp_path / "ner-model")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -203,6 +210,20 @@ def test_commands_and_options_in_the_pages_exist() -> None:
         for word in words:
             if re.match(r"--?[a-z]", word):
                 assert word.partition("=")[0] in known | {"--help"}, f"{where}: {line}: {word}"
+
+
+def test_the_output_in_the_readme_is_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from elmokit.cli import main
+
+    readme = REPOSITORY / "README.md"
+    monkeypatch.setenv("COLUMNS", "80")
+    command = next(line for where, line in command_lines() if where.startswith("README.md"))
+    with pytest.raises(SystemExit):
+        main(shlex.split(command)[1:])
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert blocks(readme, "text")[0].code.splitlines() == printed
 
 
 def test_version_is_stated_once() -> None:

@@ -8,6 +8,7 @@ import os
 import pickle
 import shutil
 import threading
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -527,3 +528,25 @@ def test_a_fork_while_another_thread_embeds(bilm: BiLM) -> None:
     finally:
         stop.set()
         other.join()
+
+
+# -- what users stumble over -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["builtin", Path("some/dir")])
+def test_a_name_instead_of_a_model(model: object) -> None:
+    with pytest.raises(InputTypeError, match=r"Elmo\.load\('(builtin|some/dir)'\)"):
+        Elmo(model)  # type: ignore[arg-type]
+
+
+def test_a_long_word_is_reported_once() -> None:
+    elmo = Elmo(random_bilm(small_config()))
+    most = elmo.config.char_cnn.max_characters - 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        elmo.embed(["x" * most, "é" * (most // 2)])
+    with pytest.warns(UserWarning, match=rf"first {most} bytes .* \({most + 1} bytes\) is cut off"):
+        elmo.embed([["y" * (most + 1)]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        elmo.embed([["z" * 400]])

@@ -49,6 +49,7 @@ def test_import_is_light() -> None:
 
 
 REPEATED = {
+    "Batcher": "also bilm-tf's, in compat",
     "Elmo": "also AllenNLP's, in compat",
     "Example": "one per task",
     "Model": "one per task",

@@ -5,16 +5,19 @@ from __future__ import annotations
 import errno
 import json
 import os
+import pickle
 import threading
 from pathlib import Path
 
 import pytest
 
 from elmokit import storage
-from elmokit.errors import ElmoError, InputError
+from elmokit.errors import ElmoError, InputError, WriteError
 from elmokit.storage import (
     atomic_write,
+    can_write_to,
     checksum,
+    explain_write_errors,
     try_lock,
     wait_for_lock,
     write_json,
@@ -110,3 +113,78 @@ def test_the_checksum_of_a_directory(tmp_path: Path) -> None:
     assert checksum(tmp_path / "a") != before
     with pytest.raises(InputError, match="cannot be read"):
         checksum(tmp_path / "missing")
+
+
+# -- errors of writing -----------------------------------------------------------------------------
+
+
+class SafetensorError(Exception):
+    """As safetensors raises it."""
+
+
+FULL = (
+    OSError(errno.ENOSPC, "No space left on device"),
+    OSError("Can't write data (errno = 28, error message = 'No space left on device')"),
+    RuntimeError("Can't decrement id ref count (file write failed: errno = 28)"),
+    SafetensorError("Error while serializing: I/O error: No space left (os error 28)"),
+    OSError("1000 requested and 512 written"),
+)
+
+
+@pytest.mark.parametrize("error", FULL, ids=lambda error: str(error)[:20])
+def test_a_full_disk_has_many_names(tmp_path: Path, error: Exception) -> None:
+    path = tmp_path / "file"
+    with pytest.raises(WriteError) as caught, atomic_write(path):
+        raise error
+    assert str(caught.value) == (
+        f"{path} cannot be written: No space left on device; nothing was kept. Make room or choose "
+        "another place, then run it again"
+    )
+    assert caught.value.errno == errno.ENOSPC and caught.value.__cause__ is error
+    assert isinstance(caught.value, OSError)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.reason) == (str(caught.value), "No space left on device")
+
+
+def test_the_cause_may_be_hidden(tmp_path: Path) -> None:
+    with pytest.raises(WriteError, match="No space left"), atomic_write(tmp_path / "file"):
+        try:
+            raise FULL[0]
+        finally:
+            raise RuntimeError("closing failed too")
+
+
+def test_what_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_text(path, "old")
+    with pytest.raises(WriteError, match="what was there before is unchanged"), atomic_write(path):
+        raise FULL[0]
+    assert path.read_text() == "old"
+    outer = explain_write_errors(tmp_path, kept=lambda: "step 3 is kept")
+    with pytest.raises(WriteError) as caught, outer, atomic_write(path):
+        raise FULL[0]
+    assert str(caught.value) == f"{path} cannot be written: No space left on device; step 3 is kept"
+
+
+def test_other_errors_stay_as_they_are(tmp_path: Path) -> None:
+    target = tmp_path / "out" / "file"
+    for error in (
+        FileNotFoundError(errno.ENOENT, "No such file or directory", str(tmp_path / "text.txt")),
+        InputError("no words"),
+        BrokenPipeError(errno.EPIPE, "Broken pipe"),
+        ValueError("no errno here"),
+        KeyboardInterrupt(),
+    ):
+        with pytest.raises(type(error)) as caught, explain_write_errors(target):
+            raise error
+        assert caught.value is error
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WriteError, match=r"file/x cannot be written: Not a directory; nothing was"):
+        write_text(tmp_path / "file" / "x", "")
+    with pytest.raises(WriteError, match=r"none/x cannot be written: No such file .* Choose"):
+        write_text(tmp_path / "none" / "x", "")
+    assert can_write_to(tmp_path / "new" / "directory")
+    assert not can_write_to(tmp_path / "file" / "directory")

@@ -8,8 +8,8 @@ Measures nothing. Replaces the text between the two markers in docs/speed.md.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -25,7 +25,9 @@ BAR, GAP, LEFT, WIDTH = 16, 5, 250, 860
 
 def main() -> None:
     """Update the page and the picture."""
-    figures = json.loads(Path(sys.argv[1]).read_text())
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("figures", type=Path, help="Results of run.py --json.")
+    figures = json.loads(parser.parse_args().figures.read_text())
     page = DOCS / "speed.md"
     text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
@@ -96,6 +98,4 @@ def picture(figures: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: page.py FIGURES.json (written by run.py --json)")
     main()

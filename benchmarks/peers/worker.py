@@ -26,7 +26,8 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -67,6 +68,9 @@ class Peer(Protocol):
 
 def serve(make_peer: Callable[[], Peer]) -> None:
     """Answer requests from stdin until it ends; `make_peer` imports the packages of the peer."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(sys.modules["__main__"].__doc__)
+        return
     # Libraries print to stdout: reserve it for answers, and send everything else to stderr.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -78,7 +82,7 @@ def serve(make_peer: Callable[[], Peer]) -> None:
     start = time.perf_counter()
     peer = make_peer()
     import_seconds = time.perf_counter() - start
-    versions = {name: version(name) for name in peer.packages}
+    versions = {name: _version(name) for name in peer.packages}
     write({"ok": True, "import_seconds": import_seconds, "versions": versions, **_memory()})
 
     for line in sys.stdin:
@@ -91,6 +95,14 @@ def serve(make_peer: Callable[[], Peer]) -> None:
         except (Exception, SystemExit) as error:  # simple_elmo exits on an invalid model
             traceback.print_exc()
             write({"ok": False, "error": f"{type(error).__name__}: {error}"})
+
+
+def _version(package: str) -> str:
+    """Return the version of a package that is installed, or imported from its source."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return str(import_module(package).__version__)
 
 
 def _load(peer: Peer, model: str, threads: int = 2, batch_size: int = 64) -> Answer:

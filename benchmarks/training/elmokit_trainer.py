@@ -1,4 +1,4 @@
-"""elmokit's trainer: `elmokit.train.pretraining`, as `elmo pretrain` calls it.
+"""elmokit's trainer: `elmokit.train.pretrain`, as `elmo pretrain` calls it.
 
     python benchmarks/training/elmokit_trainer.py recommended|bilm-tf   (see trainer_worker.py)
 
@@ -11,8 +11,12 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainer_worker import StepCallback, serve
+
+if TYPE_CHECKING:
+    from elmokit.train import TrainingReport
 
 NEVER = 1e9
 ENDLESS = 10**15
@@ -24,22 +28,17 @@ class ElmokitTrainer:
     packages: tuple[str, ...] = ("torch", "numpy")
 
     def __init__(self) -> None:
-        from elmokit.bilm.sizes import SIZES
-        from elmokit.train.budget import Budget
-        from elmokit.train.pretraining import pretrain
-        from elmokit.train.recipe import get_recipe
-        from elmokit.train.run import TrainingReport
+        from elmokit.train import RECIPES, SIZES, Budget, pretrain
 
-        self._pretrain, self._sizes, self._report = pretrain, SIZES, TrainingReport
-        self._recipe, self._budget = get_recipe(sys.argv[1]), Budget(tokens=ENDLESS)
+        self._pretrain, self._sizes = pretrain, SIZES
+        self._recipe, self._budget = RECIPES[sys.argv[1]], Budget(tokens=ENDLESS)
 
     def train(self, directory: Path, size: str, cores: int, on_step: StepCallback) -> None:
         """Train with one shard per core."""
         reported = 0
 
-        def watch(report: object) -> None:
+        def count_words(report: TrainingReport) -> None:
             nonlocal reported
-            assert isinstance(report, self._report)
             on_step(report.progress.tokens - reported)
             reported = report.progress.tokens
 
@@ -52,7 +51,7 @@ class ElmokitTrainer:
                 recipe=self._recipe.replace(shards=cores),
                 budget=self._budget,
                 checkpoint_minutes=NEVER,
-                watch=watch,
+                on_step=count_words,
             )
 
 

@@ -97,14 +97,14 @@ class PyTorchTrainer:
         """Train a new model on the text in a directory, forever."""
         from elmokit.bilm.sizes import SIZES
         from elmokit.text.characters import ByteEncoder
-        from elmokit.train.batches import BatchPosition, Marks, StreamBatches, encode_distinct_words
+        from elmokit.train.batches import BatchPosition, StreamBatches, encode_distinct_words
         from elmokit.train.corpus import Corpus
 
         torch.set_num_threads(cores)
         torch.manual_seed(0)
         config, corpus = SIZES[size], Corpus.open(directory)
-        marks, characters = Marks.of(corpus), ByteEncoder(config.char_cnn.max_characters)
-        reader, place = StreamBatches(corpus.train, marks, LANES, WINDOW, shards=1), BatchPosition()
+        characters, position = ByteEncoder(config.char_cnn.max_characters), BatchPosition()
+        reader = StreamBatches(corpus.train, corpus.special_ids, LANES, WINDOW, shards=1)
         model = BiLM(config, len(corpus.vocabulary))
         optimizer = torch.optim.Adagrad(model.parameters(), RATE, initial_accumulator_value=1.0)
         lstm = config.lstm
@@ -113,9 +113,9 @@ class PyTorchTrainer:
         learned = 0
         while True:
             on_step(learned)
-            words = reader.words(place, range(LANES))
-            found = encode_distinct_words(words, corpus, characters, marks.unknown)
-            ids_UC, index_2N, targets_2N = (torch.from_numpy(found[i]) for i in (0, 2, 3))
+            batch = reader.read(position, range(LANES))
+            encoded = encode_distinct_words(batch, corpus, characters)
+            ids_UC, index_2N, targets_2N = (torch.from_numpy(encoded[i]) for i in (0, 2, 3))
             words_UP = model.words(ids_UC.long())
             loss = torch.zeros(())
             for side in range(2):
@@ -126,7 +126,7 @@ class PyTorchTrainer:
             (loss * WINDOW).backward()
             nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
-            place, learned = reader.after(place), LANES * WINDOW
+            position, learned = reader.next_position(position), LANES * WINDOW
 
 
 if __name__ == "__main__":

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
         ModelNotFound,
         TrainingError,
         WeightsError,
+        WriteError,
     )
     from elmokit.fetch.published import list_models
     from elmokit.inspect import inspect_model
+    from elmokit.settle import settle_model
     from elmokit.vectors.embed import embed_to_file
     from elmokit.vectors.reader import load_vectors
 
@@ -56,6 +58,7 @@ __all__ = [
     "ModelNotFound",
     "TrainingError",
     "WeightsError",
+    "WriteError",
     "__version__",
     "benchmark",
     "convert_model",
@@ -63,6 +66,7 @@ __all__ = [
     "inspect_model",
     "list_models",
     "load_vectors",
+    "settle_model",
 ]
 
 __getattr__, __dir__ = lazy_exports(
@@ -82,11 +86,13 @@ __getattr__, __dir__ = lazy_exports(
         "ModelNotFound": "elmokit.errors",
         "TrainingError": "elmokit.errors",
         "WeightsError": "elmokit.errors",
+        "WriteError": "elmokit.errors",
         "benchmark": "elmokit.bench",
         "convert_model": "elmokit.convert",
         "embed_to_file": "elmokit.vectors.embed",
         "inspect_model": "elmokit.inspect",
         "list_models": "elmokit.fetch.published",
         "load_vectors": "elmokit.vectors.reader",
+        "settle_model": "elmokit.settle",
     },
 )

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from elmokit import formats
 from elmokit.elmo import Elmo
-from elmokit.errors import InputError
 
 
 class ConvertedModel(NamedTuple):
@@ -22,9 +21,10 @@ class ConvertedModel(NamedTuple):
 def convert_model(
     source: str | Path, target: str | Path, *, format: str | None = None, overwrite: bool = False
 ) -> ConvertedModel:
-    """Convert a model to another format; its weights stay the same, bit for bit.
+    """Convert a model to another format; it gives the same vectors there, bit for bit.
 
-    The command `elmo convert` does this.
+    Settled state, mix and fingerprint stay the same too; AllenNLP's format has no place for a
+    softmax. The command `elmo convert` does this.
 
     Args:
         source: The model: a directory, one file of a model, a zip archive, or a name.
@@ -33,14 +33,7 @@ def convert_model(
             default the ending of `target` decides: .hdf5, .h5 and .zip are AllenNLP's.
         overwrite: Write even if `target` exists.
     """
-    formats.choose_format(target, format)  # fail before the model is loaded
-    path = Path(target).expanduser()
-    is_empty_directory = path.is_dir() and not any(path.iterdir())
-    if not overwrite and path.exists() and not is_empty_directory:
-        raise InputError(
-            f"{target} exists; nothing was written. Give another name, or replace it with "
-            "overwrite=True (--force)"
-        )
+    formats.check_target(target, format, overwrite)  # fail before the model is loaded
     elmo = Elmo.load(source)
     files = elmo.save(target, format)
     return ConvertedModel(files, formats.unsupported_parts(elmo.bilm, target, format))

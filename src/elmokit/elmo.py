@@ -84,6 +84,11 @@ class Elmo:
         threads: int | None = None,
     ) -> None:
         """Prepare a model to run; see `Elmo.load` for the arguments."""
+        if isinstance(bilm, (str, os.PathLike)):
+            raise InputTypeError(
+                f"Elmo() takes a BiLM; found {_describe(bilm)}. To load a model by its path or "
+                f"name: Elmo.load({os.fspath(bilm)!r})"
+            )
         self.bilm = bilm
         self.state = check_policy(state)
         self.dtype = dtype
@@ -144,9 +149,7 @@ class Elmo:
             format: `"native"` (a directory, the default) or `"allennlp"` (options.json and
                 weights.hdf5, the default if the path ends with .hdf5, .h5 or .zip).
         """
-        native = formats.choose_format(path, format) == "native"
-        bilm = replace(self.bilm, settled=self.settled) if native else self.bilm
-        return formats.write(bilm, path, format)
+        return formats.write(replace(self.bilm, settled=self.settled), path, format)
 
     save_pretrained = save
 

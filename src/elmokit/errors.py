@@ -33,6 +33,15 @@ class InputTypeError(InputError, TypeError):
     """An argument has the wrong type; the message says which one and where."""
 
 
+class WriteError(ElmoError, OSError):
+    """A file cannot be written; the message names it, the reason, and what was kept."""
+
+    path: str = ""
+    """The file or directory."""
+    reason: str = ""
+    """Why it cannot be written, such as `No space left on device`."""
+
+
 class MissingExtra(ElmoError, ImportError):
     """An optional package is not installed; the message gives the pip command that installs it."""
 

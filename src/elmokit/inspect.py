@@ -36,6 +36,8 @@ class ModelInfo(TypedDict):
     """Whether the model has a softmax, so that it can predict words."""
     settled: bool
     """Whether the settled state is stored with the model."""
+    starts_from_zeros: bool
+    """Whether the stored settled state is all zeros, as in models trained on single sentences."""
     mix: dict[str, Any] | None
     """Weights of the layers and γ; None for a uniform mix."""
     fingerprint: str
@@ -69,6 +71,7 @@ def inspect_model(model: str | Path) -> ModelInfo:
         "vocabulary": None if bilm.vocabulary is None else len(bilm.vocabulary),
         "softmax": SOFTMAX[0] in bilm.weights,
         "settled": bilm.settled is not None,
+        "starts_from_zeros": bilm.settled is not None and bilm.settled.is_zero,
         "mix": None
         if bilm.mix is None
         else {"weights": list(bilm.mix.weights), "gamma": bilm.mix.gamma},
@@ -117,7 +120,7 @@ def describe_model(info: ModelInfo) -> list[tuple[str, str]]:
         ),
         ("vocabulary", "none" if vocabulary is None else f"{vocabulary:,} words"),
         ("softmax", "yes" if info["softmax"] else "no: it can embed text but not predict words"),
-        ("settled state", "stored" if info["settled"] else "computed when it is first needed"),
+        ("settled state", _describe_settled(info)),
         (
             "mix",
             "uniform"
@@ -130,3 +133,9 @@ def describe_model(info: ModelInfo) -> list[tuple[str, str]]:
             for i, (name, size) in enumerate(info["files"].items())
         ),
     ]
+
+
+def _describe_settled(info: ModelInfo) -> str:
+    if info["starts_from_zeros"]:
+        return "stored: zeros, every sentence starts anew"
+    return "stored" if info["settled"] else "computed from English text when it is first needed"

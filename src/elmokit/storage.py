@@ -1,27 +1,32 @@
-"""Files that are complete or absent: atomic writes, checksums, locks.
+"""Files that are complete or absent: atomic writes, errors of writing, checksums, locks.
 
 A file that is written here goes to a hidden temporary name beside its target and is renamed at the
-end, so that nobody ever reads half of it. Knows nothing about what the files mean.
+end, so that nobody ever reads half of it. Errors of writing name the file and say what was kept.
+Knows nothing about what the files mean.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from elmokit.errors import ElmoError, InputError
+from elmokit.errors import ElmoError, InputError, WriteError
 
 POLL_SECONDS = 0.1
 """Time between two attempts to take a lock that somebody else holds."""
+FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""System errors of a full disk, a used-up quota, and a file that is too large for its disk."""
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -40,15 +45,26 @@ def atomic_write(
         sync: Wait until the content has reached the disk, so that it survives a power failure.
     """
     temporary = temporary or path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        yield temporary
-        if sync:
-            sync_file(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with explain_write_errors(path):
+        try:
+            yield temporary
+            if sync:
+                sync_file(temporary)
+            os.replace(temporary, path)
+        finally:
+            with contextlib.suppress(OSError):  # the reason is the error that is being raised
+                temporary.unlink(missing_ok=True)
     if sync:
         sync_directory(path.parent)
+
+
+def can_write_to(directory: Path) -> bool:
+    """Return whether files can be made in a directory; create it if it does not exist."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(directory, os.W_OK | os.X_OK)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -76,6 +92,101 @@ def sync_directory(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+# -- errors of writing --------------------------------------------------------------------------
+
+
+@contextmanager
+def explain_write_errors(
+    path: str | Path, *, kept: str | Callable[[], str] | None = None
+) -> Iterator[None]:
+    """Turn errors of writing in the block into `WriteError`, which names the file and the reason.
+
+    Errors of reading, which name a file elsewhere, stay as they are.
+
+    Args:
+        path: The file or directory that is written, as a user would name it.
+        kept: What is still there and how to go on, or a function that returns it at the time of the
+            error. By default it says whether an older file is unchanged. Where blocks are nested,
+            the outermost that knows has the last word.
+    """
+    target = Path(path).expanduser()
+    existed = target.exists()
+    try:
+        yield
+    except Exception as error:
+        failure = _write_failure(error, target, str(path))
+        if failure is None or (isinstance(error, WriteError) and kept is None):
+            raise
+        explanation = kept() if callable(kept) else kept
+        raise _write_error(failure, explanation or _default_advice(failure, existed)) from error
+
+
+class _WriteFailure(NamedTuple):
+    """What could not be written, and why."""
+
+    path: str
+    reason: str
+    number: int | None
+    """Number of the system error, if it is known."""
+
+
+def _write_error(failure: _WriteFailure, kept: str) -> WriteError:
+    error = WriteError(f"{failure.path} cannot be written: {failure.reason}; {kept}")
+    error.path, error.reason, error.errno = failure
+    return error
+
+
+def _default_advice(failure: _WriteFailure, existed: bool) -> str:
+    kept = "what was there before is unchanged" if existed else "nothing was kept"
+    advice = "Make room or choose" if failure.number in FULL_ERRORS else "Choose"
+    return f"{kept}. {advice} another place, then run it again"
+
+
+def _write_failure(error: BaseException, target: Path, path: str) -> _WriteFailure | None:
+    """Return how writing failed; None if the error has another cause."""
+    if isinstance(error, WriteError):
+        return _WriteFailure(error.path, error.reason, error.errno)
+    if isinstance(error, ElmoError | BrokenPipeError):
+        return None
+    if (number := _full_disk(error)) is not None:
+        return _WriteFailure(path, os.strerror(number), number)
+    if type(error).__name__ == "SafetensorError":
+        return _WriteFailure(path, " ".join(str(error).split()), None)
+    if not isinstance(error, OSError):
+        return None
+    if isinstance(error.filename, str | os.PathLike):
+        if not _is_near(Path(error.filename), target):
+            return None
+        return _WriteFailure(path, error.strerror or str(error), error.errno)
+    # NumPy does not say why it could write only a part of an array.
+    if re.search(r"requested and \d+ written", str(error)):
+        return _WriteFailure(path, os.strerror(errno.ENOSPC), errno.ENOSPC)
+    return None
+
+
+def _full_disk(error: BaseException | None) -> int | None:
+    """Return the number of a system error of `FULL_ERRORS` if the error, or its cause, is one."""
+    while error is not None:
+        number = error.errno if isinstance(error, OSError) else None
+        if number is None:  # HDF5 and Rust put the number into the text
+            found = re.search(r"(?:errno\s*=?\s*|os error )(\d+)", str(error))
+            number = int(found[1]) if found else None
+        if number in FULL_ERRORS:
+            return number
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _is_near(path: Path, target: Path) -> bool:
+    """Return whether a path is the target, in it, a hidden path beside it, or a directory of it."""
+    path, target = Path(os.path.abspath(path)), Path(os.path.abspath(target))
+    if path == target or target in path.parents or path in target.parents:
+        return True
+    if target.parent not in path.parents:
+        return False
+    return path.relative_to(target.parent).parts[0].startswith(".")
 
 
 # -- checksums ---------------------------------------------------------------------------------

@@ -93,7 +93,9 @@ def test_analyses_share_their_runs(
     kept = {path.name for path in out.iterdir()}
     assert kept == {
         *("layers-ner.json", "layers-ner.svg", "layers-ner-weights.svg"),
+        *("layers-ner.tex", "layers-ner.csv", "layers-ner-2.csv"),
         *("efficiency-ner.json", "efficiency-ner-sizes.svg", "efficiency-ner-epochs.svg"),
+        *("efficiency-ner.tex", "efficiency-ner.csv", "efficiency-ner-2.csv"),
     }
     found = results.load_measurement(out / "efficiency-ner.json")
     assert [size["examples"] for size in found["sizes"]] == [30, 60]

@@ -28,3 +28,11 @@ def test_bench_ends_with_json(elmo_command, text_file: Path, source: str) -> Non
 def test_bench_wants_one_model(elmo_command) -> None:
     assert elmo_command("bench").code == 2
     assert elmo_command("bench", MODEL, "--size", "small").code == 2
+
+
+def test_bench_of_every_size(elmo_command) -> None:
+    result = elmo_command("bench", "--size", "tiny", "--rounds", 1, "--sentences", 4)
+    assert result.code == 0 and json.loads(result.out.splitlines()[-1])["model"] == "tiny"
+    from elmokit.bilm.sizes import SIZES
+
+    assert f"[{'|'.join(SIZES)}]" in elmo_command("bench", "--help").out

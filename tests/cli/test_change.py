@@ -46,7 +46,10 @@ def test_the_tables(call, texts: list[str]) -> None:
     assert "Uses of “mouse” that differ most" in out and "button of your" in out
     for word in ("PRT", "APD", "characters", "untrained"):
         assert word in out
-    assert err.count("figure: ") == 4
+    assert err.count("figure: ") == 4 and "uses-mouse.svg" in err
+    for word in ("q", "halves", "Benjamini–Hochberg", "cosine distance between the mean vectors"):
+        assert word in " ".join(out.split())
+    assert "tables: " in err and ".tex, " in err and ".csv" in err
 
 
 def test_the_numbers(call, texts: list[str], tmp_path: Path) -> None:

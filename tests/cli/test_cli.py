@@ -46,6 +46,22 @@ def test_wrong_use_is_2(elmo_command, arguments: tuple[str, ...]) -> None:
     assert "Error" in result.err and "Traceback" not in result.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [
+        (("embd",), "`elmo embed`"),
+        (("task", "trian"), "`elmo task train`"),
+        (("probe", "pso"), "`elmo probe pos`"),
+        (("zzz",), "the commands are embed, "),
+    ],
+)
+def test_an_unknown_command_suggests_the_nearest(
+    elmo_command, arguments: tuple[str, ...], suggestion: str
+) -> None:
+    result = elmo_command(*arguments)
+    assert result.code == 2 and suggestion in result.err
+
+
 # -- errors ----------------------------------------------------------------------------------------
 
 
@@ -54,6 +70,7 @@ def test_wrong_use_is_2(elmo_command, arguments: tuple[str, ...]) -> None:
     [
         (("embed", "-m", "/nowhere", "x"), "no model at '/nowhere'"),
         (("embed", "-m", "smal", "x"), "did you mean 'small'?"),
+        (("embed", "-m", "nl", "x"), "did you mean 'manylangs-nl'?"),
         (("inspect", "/nowhere"), "no such file or directory"),
         (("embed", "-m", MODEL, "--file", "/nowhere.txt"), "/nowhere.txt"),
         (("embed", "-m", MODEL, "--layers", "7", "x"), "this model has 3"),

@@ -25,9 +25,12 @@ def test_something_to_look_at(elmo_command) -> None:
     dim = Elmo.load(MODEL).dim
     assert f"(6, {dim})" in result.out
     assert "The same word in two places" in result.out
-    row = next(line for line in result.out.splitlines() if line.startswith("bank  sentence 1"))
-    assert row.split()[:7] == "bank sentence 1, word 5 sentence 2,".split()
-    assert "1.00" in row, "the word vector is the same in both places"
+    table = result.out.partition("The same word in two places")[2].splitlines()
+    assert [line.split()[0] for line in table[2:]] == ["bank"], "function words are left out"
+    assert table[2].startswith("bank  I sat by the *bank*.  The *bank* lent me money.")
+    assert "1.00" in table[2], "the word vector is the same in both places"
+    other = elmo_command("embed", "-m", MODEL, "It is the one.", "He was the other one.")
+    assert "\nthe " in other.out.partition("The same word in two places")[2], "nothing else repeats"
 
 
 def test_a_long_sentence_gets_neighbors_instead_of_a_matrix(elmo_command) -> None:
@@ -161,3 +164,125 @@ def test_compressed_text_is_read_like_plain_text(
 def test_a_missing_file_is_reported_before_the_model_is_loaded(elmo_command) -> None:
     result = elmo_command("embed", "-m", "/no/model", "--file", "/no/text.txt", "--json")
     assert result.code == 1 and "/no/text.txt" in result.err
+
+
+# -- the uses of one word --------------------------------------------------------------------------
+
+SENSES = """# a comment
+river\tI sat by the bank .
+river\tThe bank was muddy .
+money\tThe bank lent me money .
+money\tA bank closed .
+money\tNothing here .
+"""
+
+
+def test_uses_of_a_word_are_printed(elmo_command, tmp_path: Path) -> None:
+    path = tmp_path / "senses.tsv"
+    path.write_text(SENSES)
+    result = elmo_command("embed", "-m", MODEL, "--word", "Bank", "--file", path)
+    assert result.code == 0, result.err
+    assert "“Bank”: 4 uses" in result.out
+    assert result.out.count("*bank*") == 8, "each use, and the use nearest to it"
+    assert "the nearest use has the same sense for" in result.out
+    assert "1 sentence without 'Bank' left out" in result.err
+    plain = elmo_command("embed", "-m", MODEL, "--word", "bank", "A bank.", "The bank.")
+    assert "sense" not in plain.out and plain.out.count("*bank*") == 4
+    missing = elmo_command("embed", "-m", MODEL, "--word", "river", "A bank.")
+    assert missing.code == 1 and "'river' is in none of the 1 sentences" in missing.err
+
+
+@pytest.mark.parametrize("suffix", ["svg", "html"])
+def test_a_picture_of_the_uses(
+    elmo_command, tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    source, out = tmp_path / "senses.tsv", tmp_path / f"bank.{suffix}"
+    source.write_text(SENSES)
+    arguments = ("embed", "-m", MODEL, "--word", "bank", "--file", source, "--picture", out)
+    result = elmo_command(*arguments, "--open")
+    assert result.code == 0, result.err
+    assert "4 uses of 'bank' in 3 layers" in result.out
+    text = out.read_text(encoding="utf-8")
+    assert text.count("<circle") == 12 + 2, "one dot per use and layer, two in the legend"
+    assert opened == [out.resolve().as_uri()]
+    again = elmo_command(*arguments)
+    assert again.code == 1 and "--force" in again.err
+    one = elmo_command(*arguments, "--force", "--layers", "top")
+    assert "in 1 layer\n" in one.out and out.read_text().count("<circle") == 4 + 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--picture", "x.svg", "A bank."), "--word"),
+        (("--word", "bank", "--open", "A bank."), "--picture"),
+        (("--word", "bank", "--json", "A bank."), "--json"),
+        (("--rows", "words", "A bank."), "--out"),
+        (("--rows", "words", "--pool", "mean", "--out", "x.parquet", "A bank."), "--pool"),
+        (("--normalize", "A bank."), "--out or --json"),
+        (("--column", "text", "A bank."), "--file"),
+    ],
+)
+def test_options_that_do_not_fit_together(elmo_command, arguments, message: str) -> None:
+    result = elmo_command("embed", *arguments)
+    assert result.code == 2 and message in result.err
+
+
+def test_a_picture_has_a_known_format(elmo_command) -> None:
+    result = elmo_command("embed", "-m", MODEL, "--word", "a", "--picture", "x.png", "a")
+    assert result.code == 1 and "*.svg or *.html" in result.err
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def test_a_parquet_column_row_by_row(elmo_command, tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = ["The bank\nlent money.", None, "A bank."]
+    source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    pq.write_table(pa.table({"review": rows, "title": ["a", "b", "c"]}), source)
+    vague = elmo_command("embed", "-m", MODEL, "--file", source, "--out", out)
+    assert vague.code == 1 and "--column" in vague.err and "review, title" in vague.err
+    result = elmo_command(
+        *("embed", "-m", MODEL, "--file", source, "--column", "review"),
+        *("--out", out, "--pool", "mean", "--normalize"),
+    )
+    assert result.code == 0, result.err
+    assert "one row per sentence with a vector of" in result.out
+    table = pq.read_table(out)
+    assert table.column("sentence").to_pylist() == [0, 1, 2], "one row per row, also without text"
+    assert table.column("text").to_pylist() == ["The bank\nlent money.", "", "A bank."]
+    assert table.column("word_count").to_pylist() == [5, 0, 3]
+    split = elmo_command(
+        "embed", "-m", MODEL, "--file", source, "--column", "review", "--split", "--json"
+    )
+    assert len(split.out.splitlines()) == 2
+
+
+def test_pooled_json(elmo_command) -> None:
+    result = elmo_command("embed", "-m", MODEL, "--json", "--pool", "max", "--normalize", "A bank.")
+    line = json.loads(result.out)
+    assert line["shape"] == [Elmo.load(MODEL).dim]
+    assert np.linalg.norm(line["vectors"]) == pytest.approx(1, abs=1e-6)
+
+
+def test_a_file_that_is_not_text_is_named(elmo_command, tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes("Zwei Wörter".encode("utf-16"))
+    result = elmo_command("embed", "-m", MODEL, "--file", path)
+    assert result.code == 1 and "is UTF-16 text" in result.err and "iconv" in result.err
+
+
+def test_the_name_of_a_file_as_text_is_noticed(elmo_command, text_file: Path) -> None:
+    result = elmo_command("embed", "-m", MODEL, text_file)
+    assert result.code == 0 and f"--file {text_file}" in result.err
+
+
+def test_a_word_that_is_too_long_is_reported_once_and_not_printed(elmo_command) -> None:
+    word = "Donau" * 100
+    with pytest.warns(UserWarning, match=r"\(500 bytes\) is cut off") as warned:
+        result = elmo_command("embed", "-m", MODEL, f"Die {word} fährt.", f"Eine {word}.", "x" * 99)
+    assert len(warned) == 1 and "Donau" * 20 not in str(warned[0].message)
+    assert "DonauDonau" in result.out and "Donau" * 20 not in result.out

@@ -38,6 +38,7 @@ ARGUMENTS: dict[str, list[list[str]]] = {
     "elmo pretrain": [["corpus", "--out", "pretrained", "--tokens", "1"]],
     "elmo finetune": [[MODEL, "text.txt", "--out", "finetuned"]],
     "elmo perplexity": [[MODEL, "text.txt"], ["builtin", "text.txt.zst"]],
+    "elmo settle": [[MODEL, "text.txt", "--out", "settled"], [MODEL, "text.txt.zst", "--out", "s"]],
     "elmo substitutes": [["A bank."]],
     "elmo task train": [["ner", *TASK, "--out", "task"]],
     "elmo task eval": [["no-task", "text.txt"]],
@@ -74,7 +75,7 @@ NEEDS = {
     "pyarrow": {"elmo embed", "elmo corpus"},
     "usearch": set[str](),
     "huggingface_hub": {"elmo embed", "elmo inspect"},
-    "zstandard": {"elmo embed", "elmo corpus", "elmo perplexity"},
+    "zstandard": {"elmo embed", "elmo corpus", "elmo perplexity", "elmo settle"},
 }
 """Commands that must name the extra when a package is missing."""
 

@@ -79,6 +79,7 @@ def test_numbers_tables_and_pictures(place: Path) -> None:
         "wsd.json",
         "wsd.svg",
         "wsd-parts.svg",
+        *("wsd.tex", "wsd.csv", "wsd-2.csv", "wsd-3.csv"),
     }
     found = json.loads((place / "out" / "wsd.json").read_text())
     assert found["instances"]["sets"] == {"a": 2, "b": 2}

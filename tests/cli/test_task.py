@@ -69,13 +69,42 @@ def test_answers_to_a_file(elmo_command, trained: Path, tmp_path: Path) -> None:
     assert also.read_text() == out.read_text()
 
 
+def test_a_file_with_other_labels(elmo_command, trained: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.conll"
+    other.write_text("Ada B-person\nslept O\n")
+    done = elmo_command("task", "eval", trained, other)
+    assert done.code == 0 and "share no label" in done.err
+    assert "the file has person; the model knows LOC, PER" in done.err
+    other.write_text("Ada B-person\nin O\nParis B-LOC\n")
+    assert "never predicts them: person (1)" in elmo_command("task", "eval", trained, other).err
+
+
+def test_running_text(elmo_command, trained: Path, tmp_path: Path) -> None:
+    path, out = tmp_path / "raw.txt", tmp_path / "out.jsonl"
+    path.write_bytes("\ufeffDr. Ada met Dr. Alan in Paris.\r\nSo it was!\r\n".encode())
+    text = path.read_text(encoding="utf-8-sig")
+    call = ["task", "predict", trained, "--file", path, "--text"]
+    printed = elmo_command(*call)
+    assert printed.code == 0, printed.err
+    records = [json.loads(line) for line in printed.out.splitlines()]
+    found = [text[record["start_char"] : record["end_char"]] for record in records]
+    assert found == ["Dr. Ada met Dr. Alan in Paris.", "So it was!"]
+    assert records[0]["entities"]
+    for entity in records[0]["entities"]:
+        assert text[entity["start_char"] : entity["end_char"]] == entity["text"]
+        assert 0 < entity["confidence"] <= 1
+    assert elmo_command(*call, "--out", out).code == 0 and out.read_text() == printed.out
+    shown = elmo_command("task", "predict", trained, "--text", "It was. So Ada slept.")
+    assert shown.code == 0 and len(shown.out.splitlines()) == 2
+
+
 def test_stopped_and_resumed(
     elmo_command,
     arguments: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from elmokit.cli.task.train import FitCallbacks
+    from elmokit.tasks.display import FitDisplay
 
     def interrupt(self, progress, batches) -> None:
         if progress.step == 20:
@@ -83,7 +112,7 @@ def test_stopped_and_resumed(
 
     call = ["task", "train", "ner", *arguments, "--epochs", 1, "--out", tmp_path / "m"]
     with monkeypatch.context() as patch:
-        patch.setattr(FitCallbacks, "on_step", interrupt)
+        patch.setattr(FitDisplay, "on_step", interrupt)
         stopped = elmo_command(*call)
     assert stopped.code == 130 and "--resume" in stopped.err
     assert elmo_command(*call).code == 1  # not by accident

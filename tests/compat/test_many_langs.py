@@ -12,7 +12,7 @@ from tests.conftest import GOLDEN
 
 from elmokit import formats
 from elmokit.bilm.mix import Mix
-from elmokit.compat.many_langs import Embedder
+from elmokit.compat.many_langs import Embedder, OutputLayerError
 from elmokit.errors import InputError
 
 FOLDER = GOLDEN / "many_langs"
@@ -56,8 +56,43 @@ def test_empty_sentences_and_none() -> None:
 
 def test_a_string_is_its_characters() -> None:
     embedder = Embedder(MODEL)
-    one, two = embedder.sents2elmo(["天氣 好", ["天", "氣", " ", "好"]])
+    with pytest.warns(UserWarning, match=r"sents contains strings") as warned:
+        one, two = embedder.sents2elmo(["天氣 好", ["天", "氣", " ", "好"]])
+    assert warned[0].filename == __file__
     assert (one == two).all()
+    with pytest.warns(UserWarning, match=r"sents is a string.*text\.split"):
+        assert [v.shape for v in embedder.sents2elmo("天氣")] == [(1, 16), (1, 16)]
+
+
+@pytest.mark.parametrize(
+    ("output_layer", "shape"),
+    [
+        (-1.0, (2, 16)),
+        (np.int64(-1), (2, 16)),
+        (-2.0, (3, 2, 16)),
+        (np.int64(1), (2, 16)),
+        ([0, 2], (2, 2, 16)),
+        (np.array([1, 2]), (2, 2, 16)),
+        (slice(1, None), (2, 2, 16)),
+        (None, (1, 3, 2, 16)),
+        (True, (1, 3, 2, 16)),
+        (False, (0, 3, 2, 16)),
+    ],
+)
+def test_odd_layers_index_the_array_as_in_the_original(
+    output_layer: object, shape: tuple[int, ...]
+) -> None:
+    """It compares with -1 and -2, and indexes a NumPy array with everything else."""
+    embedder = Embedder(MODEL)
+    (found,) = embedder.sents2elmo([["天", "氣"]], output_layer)
+    assert found.shape == shape
+    (every,) = embedder.sents2elmo([["天", "氣"]], -2)
+    if not isinstance(output_layer, float) and not np.isscalar(output_layer):
+        assert np.array_equal(found, every[output_layer])
+
+
+def test_sentences_can_come_from_a_generator() -> None:
+    assert len(Embedder(MODEL).sents2elmo(words for words in [["天"], ["氣"]])) == 2
 
 
 def test_the_average_is_plain(tmp_path: Path) -> None:
@@ -71,10 +106,10 @@ def test_what_it_does_not_take() -> None:
     with pytest.raises(InputError, match="batch_size is 0"):
         Embedder(MODEL, 0)
     embedder = Embedder(MODEL)
-    with pytest.raises(InputError, match="sents is a string"):
-        embedder.sents2elmo("A sentence .")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="this model has 3"):
-        embedder.sents2elmo([["a"]], 3)
+    for layer in (3, -4, "top", 1.0):
+        with pytest.raises(OutputLayerError, match="this model has 3 layers, so expected 0 to 2"):
+            embedder.sents2elmo([["a"]], layer)
+    assert issubclass(OutputLayerError, IndexError)  # as the original raises
     with pytest.raises(InputError, match="sentence 1, word 0 is int 5"):
         embedder.sents2elmo([["a"], [5]])  # type: ignore[list-item]
 

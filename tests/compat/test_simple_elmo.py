@@ -174,8 +174,26 @@ def test_refusals(model: ElmoModel, tmp_path: Path) -> None:
             ElmoModel().load(PLAIN, max_batch_size=size)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="'average', 'top' or 'all'"):
         model.get_elmo_vectors([["a"]], layers="bottom")  # type: ignore[arg-type]
-    with pytest.raises(InputTypeError, match=r"text 1 is a string.*split"):
-        model.get_elmo_vectors([["a"], "a b"])
+
+
+def test_a_string_is_its_characters(model: ElmoModel) -> None:
+    """Many scripts give strings; the original reads their characters as words."""
+    with pytest.warns(UserWarning, match=r"texts contains strings.*text\.split") as warned:
+        found = model.get_elmo_vectors(["a b", ["She"]])
+    assert warned[0].filename == __file__
+    assert np.array_equal(found, model.get_elmo_vectors([["a", " ", "b"], ["She"]]))
+    with pytest.warns(UserWarning, match="texts is a string"):
+        assert model.get_elmo_vectors("ab").shape == (2, 1, 16)
+
+
+def test_its_batcher(model: ElmoModel) -> None:
+    assert ElmoModel().batcher is None  # before a model is loaded, as in the original
+    assert model.batcher is not None
+    ids = model.batcher.batch_sentences([["She", "went"], []])
+    assert ids.shape == (2, 4, 50) and ids.dtype == np.int64
+    assert ids[0, 0, :4].tolist() == [259, 257, 260, 261]  # <S>
+    assert ids[0, 1, :6].tolist() == [259, *(c + 1 for c in b"She"), 260, 261]
+    assert ids[1, 1, :4].tolist() == [259, 258, 260, 261] and not ids[1, 2:].any()  # </S>, padding
 
 
 # -- words -----------------------------------------------------------------------------------------

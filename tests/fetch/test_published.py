@@ -12,6 +12,7 @@ from elmokit.fetch.names import _plan_published
 from elmokit.fetch.published import (
     PUBLISHED,
     PublishedModel,
+    find_by_language,
     find_published,
     known_names,
     list_models,
@@ -112,3 +113,21 @@ def test_models_are_searched_by_name_language_and_description() -> None:
     assert list_models() == list(PUBLISHED)
     assert [model.name for model in list_models("BASQUE")] == ["basque", "manylangs-eu"]
     assert list_models("klingon") == []
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("nl", "manylangs-nl"),
+        ("Dutch", "manylangs-nl"),
+        ("pt_BR", "portuguese-brwac"),
+        ("ancient greek", "manylangs-grc"),
+        ("de", "german"),
+    ],
+)
+def test_models_of_a_language(language: str, expected: str) -> None:
+    assert expected in [model.name for model in find_by_language(language)]
+
+
+def test_no_models_of_a_language() -> None:
+    assert find_by_language("xx") == find_by_language("smal") == []

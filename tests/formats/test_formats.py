@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import zipfile
 from dataclasses import replace
@@ -129,13 +130,76 @@ def test_foreign_datasets_and_options_survive(tmp_path: Path) -> None:
 
 
 def test_what_allennlp_cannot_hold_is_said() -> None:
-    assert formats.unsupported_parts(full_model(), "x.hdf5") == [
-        "the softmax",
-        "the settled state",
-        "the mix",
-    ]
+    assert formats.unsupported_parts(full_model(), "x.hdf5") == ["the softmax"]
     assert formats.unsupported_parts(full_model(), "x") == []
     assert formats.unsupported_parts(random_bilm(small_config()), "x", "allennlp") == []
+
+
+@pytest.mark.parametrize("out", ["m", "m.hdf5", "m.zip"])
+@pytest.mark.parametrize("zero", [False, True])
+def test_allennlp_keeps_state_mix_and_fingerprint(tmp_path: Path, out: str, zero: bool) -> None:
+    bilm = full_model()
+    half = {name: array.astype(np.float16) for name, array in bilm.weights.items()}
+    bilm = replace(bilm, weights=half)
+    if zero:
+        bilm = replace(bilm, settled=State.zeros(bilm.config))
+    formats.write(bilm, tmp_path / out, "allennlp")
+    again = formats.read(tmp_path / out)
+    assert again.settled is not None and bilm.settled is not None
+    assert again.settled.is_zero == zero
+    np.testing.assert_array_equal(again.settled.hidden, bilm.settled.hidden)
+    np.testing.assert_array_equal(again.settled.cell, bilm.settled.cell)
+    assert again.mix == bilm.mix
+    assert again.extra.keys() == {"other/numbers"}
+    assert "softmax.weight" not in again.weights
+    assert again.fingerprint == bilm.fingerprint, "though widened, and without the softmax"
+    for further in ("native", "allennlp"):
+        formats.write(again, tmp_path / further, further)
+        last = formats.read(tmp_path / further)
+        assert last.fingerprint == bilm.fingerprint
+        assert pickle.loads(pickle.dumps(last)).fingerprint == bilm.fingerprint
+
+
+def test_a_changed_export_has_a_fingerprint_of_its_own(tmp_path: Path) -> None:
+    bilm = full_model()
+    formats.write(bilm, tmp_path / "m", "allennlp")
+    with h5py.File(tmp_path / "m" / "weights.hdf5", "a") as file:
+        file["char_embed"][0, 0] += 1
+    changed = formats.read(tmp_path / "m")
+    assert changed.fingerprint != bilm.fingerprint
+    formats.write(changed, tmp_path / "again")
+    assert formats.read(tmp_path / "again").fingerprint == changed.fingerprint
+
+
+def test_other_readers_find_what_they_always_found(tmp_path: Path) -> None:
+    """AllenNLP, bilm-tf and simple_elmo open datasets by name; those are as without the group."""
+    bilm = full_model()
+    formats.write(bilm, tmp_path / "m", "allennlp")
+    formats.write(replace(bilm, settled=None, mix=None), tmp_path / "plain", "allennlp")
+    found = datasets(tmp_path / "m" / "weights.hdf5")
+    plain = datasets(tmp_path / "plain" / "weights.hdf5")
+    assert {name: found[name] for name in plain} == plain
+    assert {name.split("/")[0] for name in found.keys() - plain.keys()} == {"elmokit"}
+    options = [(tmp_path / name / "options.json").read_text() for name in ("m", "plain")]
+    assert options[0] == options[1]
+
+
+def test_a_damaged_group(tmp_path: Path) -> None:
+    for damage, message in (
+        (lambda f: f.__delitem__("elmokit/settled/cell"), "hidden alone; expected"),
+        (
+            lambda f: f["elmokit"].attrs.update(fingerprint="x"),
+            "fingerprint of .* is 'x'",
+        ),
+        (lambda f: f["elmokit"].attrs.__delitem__("content"), "content of the group .* is None"),
+        (lambda f: f["elmokit/settled/cell"].write_direct(np.full((2, 2, 1, 11), np.nan)), "NaN"),
+        (lambda f: f.move("elmokit/mix/gamma", "elmokit/mix/g"), "scalars alone"),
+    ):
+        formats.write(full_model(), tmp_path / "m", "allennlp")
+        with h5py.File(tmp_path / "m" / "weights.hdf5", "a") as file:
+            damage(file)
+        with pytest.raises(ElmoError, match=message):
+            formats.read(tmp_path / "m")
 
 
 def test_native_weights_are_mapped_not_read(tmp_path: Path) -> None:
@@ -205,6 +269,25 @@ def test_directories_that_are_something_else(tmp_path: Path, files: dict, messag
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
     with pytest.raises(FormatError, match=message):
+        formats.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("run.json", "elmo pretrain CORPUS --out"),
+        ("finetune.json", "elmo finetune MODEL TEXT --out"),
+    ],
+)
+def test_an_unfinished_training_run_says_how_to_continue(
+    tmp_path: Path, file: str, command: str
+) -> None:
+    run = pytest.importorskip("elmokit.train.run")
+    finetuning = pytest.importorskip("elmokit.train.finetuning")
+    assert file in (run.RUN, finetuning.SETTINGS)
+    (tmp_path / run.TRAINING).mkdir()
+    (tmp_path / run.TRAINING / file).write_text("{}")
+    with pytest.raises(FormatError, match=rf"unfinished .* {command} {tmp_path} --resume"):
         formats.read(tmp_path)
 
 

@@ -52,3 +52,31 @@ def test_files_or_lists_of_words(path: Path) -> None:
     assert read(SENTENCES)[1] == read(path)[1], "one line per sentence, a space between words"
     with pytest.raises(InputError, match="mixes"):
         read([path, ["One", "."]])
+
+
+def test_documents_are_marked(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_bytes("\ufeffThey came. We left.\nShe stayed.\n \r\n\nHe ran.".encode())
+    two.write_bytes(b"It fell.\n\n")
+    marked = list(CorpusSentences([one, two], mark_documents=True))
+    assert [" ".join(words) for words in marked] == [
+        *("They came .", "We left .", "She stayed .", "", "He ran .", ""),
+        *("It fell .", "", ""),
+    ]
+    assert [words for words in marked if words] == list(CorpusSentences([one, two]))
+    one.write_bytes(b"A b\n\nC \xff\n")
+    with pytest.raises(InputError, match=r"one.txt, line 3 is not UTF-8"):
+        list(CorpusSentences([one], mark_documents=True))
+
+
+def test_rows_of_a_table_are_documents(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pyarrow.table({"text": ["They came. We left.", "He ran."]}), path)
+    marked = list(CorpusSentences([path], mark_documents=True))
+    documents = "\n".join(" ".join(words) for words in marked).split("\n\n")
+    assert [each.strip() for each in documents if each.strip()] == [
+        "They came .\nWe left .",
+        "He ran .",
+    ]

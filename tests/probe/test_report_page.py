@@ -11,8 +11,11 @@ from tests.probe.test_training import found, run  # noqa: F401  fixtures
 from elmokit import Elmo
 from elmokit.errors import InputError
 from elmokit.probe import report, results, save_measurement
+from elmokit.probe.data_label import data_label
 from elmokit.probe.report_page import CHAPTERS, COMMANDS, TITLES, render_page
 from elmokit.probe.results import Measurement
+
+MEASURED = Path(results.elmokit.__file__).parent / "builtin" / "measured"
 
 
 def test_every_kind_has_its_place_in_the_page() -> None:
@@ -112,3 +115,42 @@ def test_the_report_of_a_saved_model(
     assert page.title == "Mine" and "highway layers" in page.html
     assert str(tmp_path) not in page.html, "a page that is shared tells no path"
     assert "A &lt;b&gt;card&lt;/b&gt;." in page.html
+
+
+def test_what_came_with_the_model_is_kept_apart(
+    elmo: Elmo,
+    found: Measurement,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ELMOKIT_CACHE", str(tmp_path / "cache"))
+    elmo.save(tmp_path / "mine")
+
+    def similarity(pairs: int) -> Measurement:
+        shipped = results.load_measurement(MEASURED / "similarity.json")
+        signature = {**shipped["signature"], "model": elmo.bilm.fingerprint, "n": pairs}
+        return {**shipped, "signature": signature, "pairs": pairs}
+
+    save_measurement(similarity(2000), tmp_path / "mine" / "measured")
+    save_measurement(similarity(2000), tmp_path / "again")
+    assert "Measured here" not in report(tmp_path / "mine", directories=[tmp_path / "again"]).html
+    save_measurement(similarity(12), tmp_path / "again")
+    save_measurement(found)
+    page = report(tmp_path / "mine", directories=[tmp_path / "again"])
+    parsed(page.html)
+    assert [each.get("pairs") for each in page.measurements] == [2000, None, 12]
+    shipped, local = page.html.split('id="measured-here"')
+    assert "2,000 pairs" in shipped and "12 pairs" not in shipped
+    assert "12 pairs" in local and "2,000 pairs" not in local
+    assert "of which 1 came with the model and 2 did not" in shipped
+
+
+def test_every_shipped_measurement_has_a_label() -> None:
+    labels = {
+        path.stem: data_label(results.load_measurement(path)) for path in MEASURED.glob("*.json")
+    }
+    assert labels["similarity"].startswith("2,000 pairs; data: pairs 505a6a74, gold ")
+    assert labels["layers-ner"].startswith("14,041 training examples, 3 seeds; data: train ")
+    assert labels["geometry"].startswith("200,016 words in 8,585 sentences")
+    assert labels["wsd"].endswith("more files") and "7,253 test instances" in labels["wsd"]
+    assert all(any(c.isdigit() for c in label) for label in labels.values())

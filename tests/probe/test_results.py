@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 from tests.probe.test_training import NOTED, found, run  # noqa: F401  fixtures
 
 from elmokit import Elmo
-from elmokit.errors import FormatError, InputError
+from elmokit.errors import FormatError, InputError, WriteError
 from elmokit.probe import results
 from elmokit.probe.results import (
     Measurement,
@@ -18,19 +20,48 @@ from elmokit.probe.results import (
     make_measurement,
     make_signature,
     measurements_directory,
+    render_tables,
     save_measurement,
 )
+from elmokit.probe.tables import table_to_csv
 from elmokit.probe.training import METRICS_FILE, training_measurement
 
 
 def test_kept_and_read(found: Measurement, tmp_path: Path) -> None:  # noqa: F811
     written = save_measurement(found, tmp_path / "out")
-    assert [path.name for path in written] == ["training.json", "training.svg"]
+    assert [path.name for path in written] == [
+        "training.json",
+        "training.tex",
+        "training.csv",
+        "training.svg",
+    ]
+    latex = written[1].read_text(encoding="utf-8")
+    assert f'% model: "{found["signature"]["model"]}"' in latex and "\\toprule" in latex
+    assert "\\label{tab:training}" in latex
+    assert written[2].read_text(encoding="utf-8") == table_to_csv(render_tables(found)[0])
     assert load_measurement(written[0]) == found
     assert save_measurement(found, tmp_path / "out") == written, (
         "the same measurement has the same place"
     )
     assert not list((tmp_path / "out").glob(".*"))
+
+
+def test_every_shipped_measurement_has_tables_for_a_paper(tmp_path: Path) -> None:
+    for path in (Path(results.elmokit.__file__).parent / "builtin" / "measured").glob("*.json"):
+        measured = load_measurement(path)
+        written = save_measurement(measured, tmp_path, path.stem)
+        assert written[0].read_bytes() == path.read_bytes()
+        assert sum(each.suffix == ".csv" for each in written) == len(render_tables(measured))
+        for each in written:
+            if each.suffix == ".csv":
+                header, *rows = csv.reader(each.read_text(encoding="utf-8").splitlines())
+                assert len(set(header)) == len(header) and all(header)
+                assert all(len(row) == len(header) for row in rows)
+            if each.suffix == ".tex":
+                latex = each.read_text(encoding="utf-8")
+                body = [line for line in latex.splitlines() if not line.startswith("%")]
+                assert not re.search(r"(?<!\\)[%#_]|[“”–−±≤ρλγ…]", "".join(body))
+                assert latex.count("\\begin{table}") == latex.count("\\end{table}")
 
 
 def test_another_measurement_is_not_overwritten(elmo: Elmo, run: Path, tmp_path: Path) -> None:  # noqa: F811
@@ -93,5 +124,5 @@ def test_clear_errors(found: Measurement, tmp_path: Path) -> None:  # noqa: F811
     with pytest.raises(InputError, match="unknown kind of measurement 'chess'"):
         make_measurement("chess", {})
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot create"):
+    with pytest.raises(WriteError, match="Not a directory; make room, or give another"):
         save_measurement(found, tmp_path / "file" / "below")

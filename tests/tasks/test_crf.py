@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmokit.tasks.crf import CRF, viterbi
+from elmokit.tasks.crf import CRF, TagRun, log_partition, viterbi
 
 B, T, K = 4, 5, 3
 LENGTHS = torch.tensor([5, 1, 3, 2])
@@ -79,7 +79,9 @@ def test_gradients_are_right(crf: CRF) -> None:
 
     def loss(scores_BTK: Tensor, *_: Tensor) -> Tensor:
         # `loss` gives float32, too coarse for differences: its two halves are double
-        return crf._log_all(scores_BTK, LENGTHS) - crf._score(scores_BTK, tags_BT, LENGTHS)
+        return log_partition(scores_BTK, LENGTHS, *crf._scores()) - crf._score(
+            scores_BTK, tags_BT, LENGTHS
+        )
 
     assert torch.autograd.gradcheck(loss, (scores_BTK, crf.step_KK, crf.begin_K, crf.end_K))
 
@@ -101,3 +103,28 @@ def test_viterbi_obeys_what_is_forbidden_against_all_scores() -> None:
     first_K = torch.tensor([0.0, -math.inf])
     paths = viterbi(scores_BTK, torch.tensor([3]), steps_KK, first_K, torch.zeros(2))
     assert paths == [[0, 0, 0]]
+
+
+def test_the_probability_of_a_span_is_its_share_of_all_sequences(
+    crf: CRF, scores_BTK: Tensor
+) -> None:
+    spans = [
+        TagRun(0, 1, [1, 2]),
+        TagRun(0, 0, [0]),
+        TagRun(2, 2, [2]),
+        TagRun(1, 0, [0]),
+        TagRun(0, 1, [1], not_after=0),
+        TagRun(2, 2, [0], not_after=1),
+    ]
+    expected = []
+    for row, start, tags, not_after in spans:
+        scores = by_hand(crf, scores_BTK[row, : LENGTHS[row]])
+        end = start + len(tags)
+        having = [
+            math.exp(score)
+            for path, score in scores.items()
+            if list(path[start:end]) == tags and path[end : end + 1] != (not_after,)
+        ]
+        expected.append(sum(having) / sum(map(math.exp, scores.values())))
+    assert crf.span_probabilities(scores_BTK, LENGTHS, spans) == pytest.approx(expected, abs=1e-6)
+    assert crf.span_probabilities(scores_BTK, LENGTHS, []) == []

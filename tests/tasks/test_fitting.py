@@ -196,3 +196,18 @@ def test_a_share_is_the_same_for_equal_seeds(data: tuple[Examples, Examples]) ->
     assert len(some) == 15 and take_share(train, toy.settings(share=0.25)).items == some.items
     assert take_share(train, toy.settings(share=0.25, seed=1)).items != some.items
     assert take_share(train, toy.settings()).items == train.items
+
+
+def test_progress_is_shown_on_a_terminal(
+    data: tuple[Examples, Examples],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settings = toy.settings(epochs=1)
+    monkeypatch.setattr("elmokit.tasks.display.is_terminal", lambda: True)
+    run(tmp_path / "silent", data, settings, progress=False)
+    assert capsys.readouterr().err == ""
+    epochs: list[int] = []
+    run(tmp_path / "shown", data, settings, on_epoch=lambda record: epochs.append(record["epoch"]))
+    assert capsys.readouterr().err.startswith("epoch  1  loss") and epochs == [1]

@@ -10,7 +10,7 @@ from tests.tasks import toy
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
-from elmokit import tasks  # noqa: E402
+from elmokit import convert_model, tasks  # noqa: E402
 from elmokit.elmo import Elmo  # noqa: E402
 from elmokit.errors import ConfigError, FormatError, InputError, ModelNotFound  # noqa: E402
 from elmokit.tasks.fitting import fit  # noqa: E402
@@ -84,6 +84,8 @@ def test_the_bilm_is_known_by_its_checksum(tmp_path: Path) -> None:
 def test_the_builtin_is_found(tmp_path: Path) -> None:
     make(tmp_path, elmo="builtin")
     assert Trained.load(tmp_path / "out").predict(TEXT)["words"] == TEXT.split()
+    convert_model("builtin", tmp_path / "export", format="allennlp")
+    Trained.load(tmp_path / "out", elmo=tmp_path / "export")
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "x.keys.npy", "x.vectors.npy"])

@@ -26,7 +26,7 @@ def test_chunks_come_back_from_their_file(tmp_path: Path) -> None:
 
 def test_a_worker_that_dies(tmp_path: Path) -> None:
     # A job that a worker cannot even unpack kills nothing; one whose unpacking exits does.
-    with pytest.raises(ElmoError, match=r"worker process died.* --processes 1"):
+    with pytest.raises(ElmoError, match=r"worker process died with exit code 9.*--processes 1"):
         list(read_chunks([(_Deadly(tmp_path), [])], "running", 2))
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,15 @@ from elmokit.text.characters import (
 )
 from elmokit.text.dictionary import Dictionary
 from elmokit.text.vocabulary import Vocabulary
+
+
+class ExportOrigin(NamedTuple):
+    """The model that an export was made from, remembered where the export cannot hold all of it."""
+
+    fingerprint: str
+    """Fingerprint of the complete model."""
+    content: str
+    """Hash of what the export holds (`hash_content`); a changed export no longer has it."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,8 @@ class BiLM:
     """Code points of the rows of the character embedding; None if characters are bytes."""
     lexicon: Dictionary | None = None
     """Words of the rows of the word embedding, if the model has one."""
+    origin: ExportOrigin | None = None
+    """The complete model, if this is an export that lacks some of it, such as the softmax."""
 
     def __post_init__(self) -> None:
         """Raise `ConfigError` or `WeightsError` if the parts do not fit together."""
@@ -89,18 +100,11 @@ class BiLM:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of architecture and weights; the same for one model in all file formats."""
-        plain = self.config.to_dict()
-        plain.pop("extra", None)
-        digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
-        for name in sorted(self.weights):
-            array = np.ascontiguousarray(self.weights[name])
-            digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
-            digest.update(array.data)
-        for dictionary in (self.alphabet, self.lexicon):
-            if dictionary is not None:
-                digest.update(dictionary.dump())
-        return digest.hexdigest()
+        """SHA-256 of architecture and weights; the same in all formats that elmokit writes."""
+        content = hash_content(self.config, self.weights, self.alphabet, self.lexicon)
+        if self.origin is not None and self.origin.content == content:
+            return self.origin.fingerprint
+        return content
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields for pickling, the same bytes whatever was computed from them."""
@@ -121,6 +125,26 @@ class BiLM:
         ):
             data[name] = None if data[name] is None else restore(data[name])
         self.__dict__.update(data)
+
+
+def hash_content(
+    config: BiLMConfig,
+    weights: Weights,
+    alphabet: Dictionary | None = None,
+    lexicon: Dictionary | None = None,
+) -> str:
+    """Return the SHA-256 of an architecture, its weights and its dictionaries."""
+    plain = config.to_dict()
+    plain.pop("extra", None)
+    digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
+    for name in sorted(weights):
+        array = np.ascontiguousarray(weights[name])
+        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
+        digest.update(array.data)
+    for dictionary in (alphabet, lexicon):
+        if dictionary is not None:
+            digest.update(dictionary.dump())
+    return digest.hexdigest()
 
 
 def _check_dictionary(

@@ -38,6 +38,11 @@ class State:
         """Number of rows B."""
         return int(self.hidden.shape[2])
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing has been read: all values are zero."""
+        return not self.hidden.any() and not self.cell.any()
+
     def select(self, rows: list[int]) -> State:
         """Return these rows, in this order."""
         return State(self.hidden[:, :, rows], self.cell[:, :, rows])

@@ -17,6 +17,7 @@ import click
 
 import elmokit
 from elmokit.cli.lazy import LazyGroup
+from elmokit.cli.messages import describe_for_command_line
 from elmokit.errors import ElmoError
 from elmokit.extras import explain
 
@@ -24,6 +25,7 @@ COMMANDS = (
     "embed",
     "inspect",
     "convert",
+    "settle",
     "models",
     "bench",
     "corpus",
@@ -55,9 +57,11 @@ def elmo(debug: bool) -> None:
     Embed text and work with models:
       elmo embed "She went to the bank."            show the vectors of a sentence
       elmo embed --file text.txt --out vectors.h5   embed a file
+      elmo embed -f F --word bank --picture P.html  draw the uses of a word
       elmo substitutes "She went to the bank."      show the likeliest words at each position
       elmo inspect MODEL                            describe a model
       elmo convert MODEL DIR                        convert a model to another format
+      elmo settle MODEL TEXT --out DIR              let a model settle on text of its language
       elmo models                                   list the published models
       elmo bench --size small                       measure the speed of this machine
 
@@ -121,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _exit_with_error(error: BaseException) -> NoReturn:
-    message = " ".join(str(error).split()) or type(error).__name__
+    message = describe_for_command_line(error)
     print(f"elmo: error: {message}", file=sys.stderr)
     sys.exit(1)
 

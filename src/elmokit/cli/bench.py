@@ -11,14 +11,15 @@ import click
 @click.argument("model", required=False)
 @click.option(
     "--size",
-    type=click.Choice(["small", "medium", "original"]),
-    help="Measure a model of this published size with random weights, instead of MODEL.",
+    type=click.Choice(["tiny", "small", "medium", "original"]),
+    help="Measure a model of this size with random weights, instead of MODEL; the built-in model "
+    "is tiny, the other sizes are those of the authors.",
 )
 @click.option(
     "--file",
     type=click.Path(),
     show_default="synthetic sentences",
-    help="Text file to embed, one sentence per line.",
+    help="Text file to embed, one sentence per line, compressed or not.",
 )
 @click.option("--sentences", default=2000, show_default=True, help="Number of sentences to embed.")
 @click.option(
@@ -50,7 +51,7 @@ def command(
     dtype: str,
     threads: int | None,
 ) -> None:
-    """Measure how fast MODEL, or a model of a published size, runs on this machine.
+    """Measure how fast MODEL, or a model of a given size, runs on this machine.
 
     Prints a table of medians; the last line has the same numbers as JSON. Nothing else should run
     on the machine meanwhile. For a comparison with other implementations see benchmarks/peers.

@@ -12,6 +12,7 @@ from elmokit.cli.text_options import layer_option, text_form, text_options
 if TYPE_CHECKING:
     from elmokit.elmo import LayerChoice
     from elmokit.probe.change.targets import TargetWord
+    from elmokit.probe.change.units import PermutationUnit
 
 
 @click.command("change", short_help="Measure how the uses of words have changed between two texts.")
@@ -75,9 +76,18 @@ if TYPE_CHECKING:
 @click.option(
     "--permutations",
     type=click.IntRange(min=1),
-    default=200,
+    default=5000,
     show_default=True,
     help="Number of permutations per word in the permutation test (p).",
+)
+@click.option(
+    "--unit",
+    type=click.Choice(["auto", "document", "block"]),
+    default="auto",
+    show_default=True,
+    help="What the permutation test assigns to the texts at random: every document, or one of 50 "
+    "blocks of each text; auto: documents if a text has 8 to 50, blocks of whole documents if it "
+    "has more, blocks of sentences if it has fewer.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(
@@ -102,6 +112,7 @@ def command(
     uses: int,
     least: int,
     permutations: int,
+    unit: PermutationUnit,
     seed: int,
     limit: int | None,
     lines: bool,
@@ -114,9 +125,13 @@ def command(
 
     PRT is the cosine distance between the mean vectors of the uses in the two texts. APD is the
     mean cosine distance between a use in one text and a use in the other. For comparison there are
-    the distance between two uses within a text, the distances of random groups of the uses (a
-    permutation test, p), all layers, and the same network before training. Examples show the uses
-    of each text that differ most from the other text.
+    the distance between two uses within a text, the distance between halves of the same text, all
+    layers, and the same network before training. Examples show the uses of each text that differ
+    most from the other text.
+
+    p is from a permutation test: how often the texts would be as far apart if their documents were
+    assigned to them at random. q corrects it for the number of words (Benjamini-Hochberg). A blank
+    line ends a document, and so do a file and a row of a Parquet file.
 
     A WORD is found in upper and lower case; `play=plays,played` counts other forms as the same
     word. FILE is read as by `elmo corpus`. For the data of SemEval-2020 Task 1 give --targets, and
@@ -149,6 +164,7 @@ def command(
             max_uses=uses,
             min_uses=least,
             permutations=permutations,
+            unit=unit,
             seed=seed,
             max_words=limit,
             form=form,

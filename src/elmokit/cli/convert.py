@@ -19,8 +19,9 @@ def command(source: str, target: str, format: str | None, force: bool) -> None:
     """Convert the model IN to another format and write it to OUT.
 
     IN is a directory, one file of a model, a zip archive, or a name. OUT is a directory in
-    elmokit's own format (with checksums, memory-mapped weights and settled state), or options and
-    weights for AllenNLP and bilm-tf. The weights stay the same, bit for bit, in both directions.
+    elmokit's own format (with checksums and memory-mapped weights), or options and weights for
+    AllenNLP and bilm-tf. The converted model gives the same vectors and has the same fingerprint;
+    only a softmax is left out of AllenNLP's format.
 
     \b
     elmo convert elmo_weights.hdf5 my-model           HDF5 to elmokit's own format

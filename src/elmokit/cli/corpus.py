@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elmokit.cli.training_display import TrainingDisplay
+from elmokit.cli.training_display import TrainingDisplay, warnings_at_the_end
 from elmokit.cli.training_options import form_options, parse_form, valid_option
 
 if TYPE_CHECKING:
@@ -104,18 +104,19 @@ def command(
         column=column,
     )
     started = time.perf_counter()
-    with TrainingDisplay("opening the text") as display:
-        corpus = build_corpus(
-            texts,
-            out,
-            options,
-            valid=valid,
-            vocabulary=vocabulary,
-            processes=processes,
-            force=force,
-            on_chunk=display.on_chunk,
-        )
-    click.echo(render_corpus(corpus, time.perf_counter() - started))
+    with warnings_at_the_end():
+        with TrainingDisplay("opening the text") as display:
+            corpus = build_corpus(
+                texts,
+                out,
+                options,
+                valid=valid,
+                vocabulary=vocabulary,
+                processes=processes,
+                force=force,
+                on_chunk=display.on_chunk,
+            )
+        click.echo(render_corpus(corpus, time.perf_counter() - started))
 
 
 def render_corpus(corpus: Corpus, seconds: float) -> str:

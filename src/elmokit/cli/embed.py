@@ -1,18 +1,21 @@
-"""`elmo embed`: turn sentences into vectors, to look at, as JSON, or in a file."""
+"""`elmo embed`: turn sentences into vectors, to look at, as JSON, in a file, or in a picture."""
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 if TYPE_CHECKING:
-    from elmokit.elmo import Elmo, LayerChoice
+    from elmokit.elmo import Elmo, LayerChoice, Pooling
     from elmokit.text.files import TextFile
+    from elmokit.vectors.embed import RowUnit
 
 MOST_SHOWN = 20
 """Number of sentences that are printed to look at."""
@@ -38,7 +41,13 @@ def _parse_layers(context: click.Context, parameter: click.Parameter, value: str
     "-f",
     "--file",
     type=click.Path(),
-    help="Text file with one sentence per line, compressed or not; - is stdin.",
+    help="Text file with one sentence per line, compressed or not, or Parquet file with one per "
+    "row; - is stdin.",
+)
+@click.option(
+    "--column",
+    metavar="NAME",
+    help="Column of the sentences in a Parquet file.  [default: text, or the only one of strings]",
 )
 @click.option("--tokenized", is_flag=True, help="Split words at spaces only.")
 @click.option("--split", is_flag=True, help="Split running text into sentences.")
@@ -50,10 +59,31 @@ def _parse_layers(context: click.Context, parameter: click.Parameter, value: str
     help="Layers to return: mix, all, top, or a layer number (0 is the context-free layer).",
 )
 @click.option("-o", "--out", type=click.Path(), help="Write to FILE.h5, .npz or .parquet.")
+@click.option(
+    "--rows",
+    type=click.Choice(["sentences", "words"]),
+    default="sentences",
+    show_default=True,
+    help="Rows of a Parquet file: sentences with all their vectors, or words with one each.",
+)
+@click.option(
+    "--pool",
+    type=click.Choice(["mean", "max"]),
+    help="Pool the vectors of a sentence into one, for a Parquet file or --json.",
+)
+@click.option("--normalize", is_flag=True, help="Scale every vector to length 1.")
 @click.option("--float16", is_flag=True, help="Store float16 instead of float32 in the file.")
 @click.option("--restart", is_flag=True, help="Discard an interrupted run instead of continuing.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per sentence.")
+@click.option("--word", help="Compare the uses of this word only; lines may be SENSE<TAB>SENTENCE.")
+@click.option(
+    "--picture",
+    type=click.Path(),
+    metavar="FILE.svg|FILE.html",
+    help="Draw the uses of --word as dots with their sentences, one panel per layer.",
+)
+@click.option("--open", "open_picture", is_flag=True, help="Open the picture in the browser.")
 @click.option(
     "--state",
     type=click.Choice(["settled", "zero", "carry"]),
@@ -75,14 +105,21 @@ def command(
     texts: tuple[str, ...],
     model: str,
     file: str | None,
+    column: str | None,
     tokenized: bool,
     split: bool,
     layers: LayerChoice,
     out: str | None,
+    rows: RowUnit,
+    pool: Pooling | None,
+    normalize: bool,
     float16: bool,
     restart: bool,
     force: bool,
     as_json: bool,
+    word: str | None,
+    picture: str | None,
+    open_picture: bool,
     state: str,
     dtype: str,
     threads: int | None,
@@ -91,17 +128,22 @@ def command(
 
     Each TEXT is a sentence; with --file, or from stdin, each line is one. Without --out or --json,
     it prints how similar the words of each sentence are to each other, and how similar the vectors
-    of a word are that occurs more than once.
+    of a word are that occurs more than once. With --word it prints each use of that word and the
+    use nearest to it, and with --picture it draws them; SENSE and a tab before a sentence give the
+    dots their colors.
 
     If a command with --out is interrupted, give it again: it continues where it stopped.
 
     \b
-    elmo embed -m DIR "I sat by the river bank." "The bank lent me money."
-    elmo embed -m DIR --file text.txt.gz --out vectors.h5 --layers all
-    elmo embed -m DIR --file book.txt --split --out vectors.parquet --float16
+    elmo embed "I sat by the river bank." "The bank lent me money."
+    elmo embed --file text.txt.gz --out vectors.h5 --layers all
+    elmo embed --file book.txt --split --out words.parquet --rows words
+    elmo embed --file reviews.parquet --column review --out reviews-mean.parquet --pool mean
+    elmo embed --word bank --file sentences.txt --picture bank.html --open
     cat tokenized.txt | elmo embed -m DIR --tokenized --json
 
-    In Python: `elmokit.Elmo.embed` and, with --out, `elmokit.embed_to_file`.
+    In Python: `elmokit.Elmo.embed`, with --out `elmokit.embed_to_file`, and with --picture
+    `elmokit.probe.draw_uses`.
     """
     if texts and file:
         raise click.UsageError("give TEXT or --file, not both")
@@ -109,8 +151,22 @@ def command(
         raise click.UsageError("--split works on running text, not on --tokenized words")
     if out and as_json:
         raise click.UsageError("give --out or --json, not both")
-    if not out and (float16 or restart or force):
+    if not out and (float16 or restart or force) and not (force and picture):
         raise click.UsageError("--float16, --restart and --force require --out")
+    if rows == "words" and not out:
+        raise click.UsageError("--rows words requires --out FILE.parquet")
+    if rows == "words" and pool:
+        raise click.UsageError("--pool makes one row per sentence; leave out --rows words")
+    if (pool or normalize) and not (out or as_json):
+        raise click.UsageError("--pool and --normalize require --out or --json")
+    if word and (out or as_json):
+        raise click.UsageError("--word compares uses; it cannot be combined with --out or --json")
+    if picture and not word:
+        raise click.UsageError("--picture draws the uses of one word: give it with --word WORD")
+    if open_picture and not picture:
+        raise click.UsageError("--open requires --picture FILE.svg or FILE.html")
+    if column and not file:
+        raise click.UsageError("--column names a column of a table: give --file FILE.parquet")
     if not texts and file is None:
         if sys.stdin.isatty():
             raise click.UsageError("give a TEXT or --file, or pipe sentences in")
@@ -119,34 +175,67 @@ def command(
     from elmokit.elmo import Elmo
     from elmokit.text.files import TextFile
 
-    source = None if file is None else TextFile(file)
-    lines = iter(texts) if source is None else _read_lines(source)
-    sentences = _make_sentences(lines, tokenized, split)
+    _warn_of_file_names(texts)
+    source = None if file is None else TextFile(file, column)
+    lines = iter(texts) if source is None else _read_texts(source)
+    if word:
+        from elmokit.cli.word_uses import check_picture, show_uses
+
+        check_picture(picture, force)
+        elmo = Elmo.load(model, state=state, dtype=dtype, threads=threads)
+        show_uses(elmo, word, lines, tokenized, split, layers, picture, open_picture)
+        return
+    sentences = make_sentences(lines, tokenized, split)
     elmo = Elmo.load(model, state=state, dtype=dtype, threads=threads)
     if out:
-        _write_file(elmo, sentences, out, layers, float16, restart, force, source)
+        options = _FileOptions(layers, rows, pool, normalize, float16, restart, force)
+        _write_file(elmo, sentences, out, options, source)
     elif as_json:
-        _print_json(elmo, sentences, layers)
+        _print_json(elmo, sentences, layers, pool, normalize)
     else:
         _print_similarities(elmo, sentences, layers)
 
 
-def _read_lines(source: TextFile) -> Iterator[str]:
-    """Return the lines of a file, and read the first now, so that a missing file fails early."""
-    lines = (line for _, line in source.lines())
-    return chain(list(islice(lines, 1)), lines)
+class _FileOptions(NamedTuple):
+    """What the options say about the file to write."""
+
+    layers: LayerChoice
+    rows: RowUnit
+    pool: Pooling | None
+    normalize: bool
+    float16: bool
+    restart: bool
+    force: bool
 
 
-def _make_sentences(
-    lines: Iterator[str], tokenized: bool, split: bool
-) -> Iterator[str | list[str]]:
+def _warn_of_file_names(texts: Sequence[str]) -> None:
+    """Warn if a TEXT is the name of a file, whose name would be embedded instead of its text."""
+    for text in texts:
+        if len(text) < 256 and "." in text and os.path.isfile(text):
+            click.echo(
+                f"elmo: warning: {text!r} is embedded as a sentence; to embed the text in this "
+                f"file: --file {shlex.quote(text)}",
+                err=True,
+            )
+
+
+def _read_texts(source: TextFile) -> Iterator[str]:
+    """Return the texts of a file, and read the first now, so that a missing file fails early."""
+    texts = source.texts()
+    return chain(list(islice(texts, 1)), texts)
+
+
+def make_sentences(texts: Iterator[str], tokenized: bool, split: bool) -> Iterator[str | list[str]]:
+    """Return the sentences of texts: lines of a file, or rows of a table."""
     if tokenized:
-        return (line.split() for line in lines)
+        return (text.split() for text in texts)
     if not split:
-        return lines
+        return texts
     from elmokit.text.files import join_paragraphs
     from elmokit.text.sentences import split_sentences
 
+    # A text of several lines is a row of a table, and ends with the row.
+    lines = (line for text in texts for line in (*text.split("\n"), *([""] * ("\n" in text))))
     return (
         sentence.text
         for paragraph in join_paragraphs(lines)
@@ -158,10 +247,7 @@ def _write_file(
     elmo: Elmo,
     sentences: Iterator[str | list[str]],
     out: str,
-    layers: LayerChoice,
-    float16: bool,
-    restart: bool,
-    force: bool,
+    options: _FileOptions,
     source: TextFile | None,
 ) -> None:
     from elmokit.progress import ProgressDisplay
@@ -170,7 +256,7 @@ def _write_file(
     started = time.perf_counter()
     size = None if source is None else source.size
     word_count = 0
-    dtype = "float16" if float16 else "float32"
+    dtype = "float16" if options.float16 else "float32"
 
     def show_progress(words: Sequence[str]) -> None:
         nonlocal word_count
@@ -185,17 +271,24 @@ def _write_file(
                 elmo,
                 sentences,
                 out,
-                layers=layers,
+                layers=options.layers,
                 dtype=dtype,
-                restart=restart,
-                overwrite=force,
+                rows=options.rows,
+                pooling=options.pool,
+                normalize=options.normalize,
+                restart=options.restart,
+                overwrite=options.force,
                 on_sentence=show_progress,
             )
     except KeyboardInterrupt:
         click.echo("interrupted; the same command continues where it stopped", err=True)
         sys.exit(130)
     seconds = time.perf_counter() - started
-    shape = f"(T, {elmo.dim})" if layers != "all" else f"({elmo.layers}, T, {elmo.dim})"
+    shape = f"(T, {elmo.dim})" if options.layers != "all" else f"({elmo.layers}, T, {elmo.dim})"
+    if options.pool or options.rows == "words":
+        per = "sentence" if options.pool else "word"
+        vectors = f"{elmo.layers} vectors" if options.layers == "all" else "a vector"
+        shape = f"one row per {per} with {vectors} of {elmo.dim}"
     resumed = f", {summary.resumed:,} of them by an earlier run" if summary.resumed else ""
     click.echo(
         f"{out}: {summary.sentences:,} sentences{resumed}, {summary.words:,} words, "
@@ -203,15 +296,24 @@ def _write_file(
     )
 
 
-def _print_json(elmo: Elmo, sentences: Iterator[str | list[str]], layers: LayerChoice) -> None:
+def _print_json(
+    elmo: Elmo,
+    sentences: Iterator[str | list[str]],
+    layers: LayerChoice,
+    pool: Pooling | None,
+    normalize: bool,
+) -> None:
     import json
+
+    from elmokit.vectors.embed import pool_vectors
 
     def rounded(values: Any) -> Any:
         if isinstance(values, list):
             return [rounded(value) for value in values]
         return float(f"{values:.9g}")  # nine digits identify a float32
 
-    for index, (words, vectors) in enumerate(elmo.items(sentences, layers)):
+    for index, (words, unpooled) in enumerate(elmo.items(sentences, layers)):
+        vectors = pool_vectors(unpooled, pool, normalize)
         line = {"index": index, "words": list(words), "shape": list(vectors.shape)}
         click.echo(json.dumps(line | {"vectors": rounded(vectors.tolist())}))
 

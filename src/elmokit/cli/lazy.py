@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -33,3 +34,18 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(self._modules[name]).command
         return command
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is called; for an unknown one, suggest the nearest names."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in self._modules:
+            near = difflib.get_close_matches(name.lower(), self._modules, n=3, cutoff=0.6)
+            parent = context.command_path
+            if near:
+                advice = "; did you mean " + " or ".join(f"`{parent} {one}`" for one in near) + "?"
+            else:
+                advice = f"; the commands are {', '.join(self._modules)}"
+            context.fail(f"No such command {name!r}{advice}")
+        return super().resolve_command(context, args)

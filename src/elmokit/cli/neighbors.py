@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 @click.option(
     "--vectors",
     metavar="glove|none|FILE",
-    show_default="glove if installed",
+    show_default="glove if installed, and if it knows the words of the corpus",
     help="Static vectors to show beside the neighbors.",
 )
 @text_options

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elmokit.cli.training_display import TrainingDisplay, format_duration
+from elmokit.cli.training_display import TrainingDisplay, format_duration, warnings_at_the_end
 from elmokit.cli.training_options import (
     batch_option,
     budget_options,
@@ -180,44 +180,45 @@ def command(
     from elmokit.train import resume as resume_run
 
     display = TrainingDisplay("opening the corpus", quiet=os.environ.get("RANK", "0") != "0")
-    try:
-        if resume or budget is None:
-            _check_unchanged(out, architecture, recipe, changes)
-            with display:
-                elmo = resume_run(
-                    corpus,
-                    out,
-                    budget=budget,
-                    device=device,
-                    checkpoint_minutes=checkpoint_minutes,
-                    on_step=display.on_step,
-                )
-        else:
-            new_recipe = _make_recipe(recipe, changes, device)
-            with display:
-                elmo = pretrain(
-                    corpus,
-                    out,
-                    budget=budget,
-                    config=architecture,
-                    recipe=new_recipe,
-                    device=device,
-                    checkpoint_minutes=checkpoint_minutes,
-                    on_step=display.on_step,
-                )
-    except KeyboardInterrupt:
-        if display.quiet or display.last is None:
-            raise
-        words = display.last.progress.tokens
-        click.echo(
-            f"stopped after {words:,} words; to continue: elmo pretrain {corpus} --out {out} "
-            "--resume",
-            err=True,
-        )
-        sys.exit(130)
-    if not display.quiet and display.last is not None:
-        results = _collect_results(elmo, Path(out), display.last)
-        click.echo(json.dumps(results) if as_json else render_results(results))
+    with warnings_at_the_end():
+        try:
+            if resume or budget is None:
+                _check_unchanged(out, architecture, recipe, changes)
+                with display:
+                    elmo = resume_run(
+                        corpus,
+                        out,
+                        budget=budget,
+                        device=device,
+                        checkpoint_minutes=checkpoint_minutes,
+                        on_step=display.on_step,
+                    )
+            else:
+                new_recipe = _make_recipe(recipe, changes, device)
+                with display:
+                    elmo = pretrain(
+                        corpus,
+                        out,
+                        budget=budget,
+                        config=architecture,
+                        recipe=new_recipe,
+                        device=device,
+                        checkpoint_minutes=checkpoint_minutes,
+                        on_step=display.on_step,
+                    )
+        except KeyboardInterrupt:
+            if display.quiet or display.last is None:
+                raise
+            words = display.last.progress.tokens
+            click.echo(
+                f"stopped after {words:,} words; to continue: elmo pretrain {corpus} --out {out} "
+                "--resume",
+                err=True,
+            )
+            sys.exit(130)
+        if not display.quiet and display.last is not None:
+            results = _collect_results(elmo, Path(out), display.last)
+            click.echo(json.dumps(results) if as_json else render_results(results))
 
 
 # -- options ---------------------------------------------------------------------------------------

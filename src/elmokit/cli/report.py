@@ -32,9 +32,11 @@ def command(
 
     The page describes the model and shows its card, its training curve, what each layer knows,
     neighbors of words, and the layer weights that tasks learned. Measurements of this very model,
-    by its fingerprint, are taken from the --from directories, from measured/ in the model's own
-    directory, and from the cache, where `elmo probe`, `analyze`, `neighbors` and `change` save them
-    by default. What has not been measured is listed with the command that measures it.
+    by its fingerprint, are taken from measured/ in the model's own directory, from the --from
+    directories, and from the cache, where `elmo probe`, `analyze`, `neighbors` and `change` save
+    them by default. Each says how much data it was made with, and those that came with the model
+    are kept apart from the others. What has not been measured is listed with the command that
+    measures it.
 
     \b
     elmo report builtin

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -46,8 +47,8 @@ def result_options(function: F) -> F:
     return click.option(
         "--out",
         metavar="DIR",
-        help="Directory for the numbers (JSON) and figures (SVG).  [default: the cache, where "
-        "`elmo report` finds them]",
+        help="Directory for the numbers (JSON), tables (CSV, LaTeX) and figures (SVG).  [default: "
+        "the cache, where `elmo report` finds them]",
     )(function)
 
 
@@ -72,7 +73,9 @@ def load_model(model: str, threads: int | None) -> Elmo:
 def save_and_print(
     measurement: Measurement, out: str | None, as_json: bool, name: str | None = None
 ) -> None:
-    """Save a measurement, print its tables or its JSON, and print the files to stderr.
+    """Print the tables of a measurement or its JSON, save it, and print the files to stderr.
+
+    If it cannot be saved, it is printed all the same; that is an error only where `out` is given.
 
     Args:
         measurement: The measurement.
@@ -83,9 +86,10 @@ def save_and_print(
     from rich.console import Console
     from rich.text import Text
 
+    from elmokit.cli.messages import describe_for_command_line
+    from elmokit.errors import WriteError
     from elmokit.probe.results import render_tables, save_measurement
 
-    written = save_measurement(measurement, out, name)
     if as_json:
         click.echo(json.dumps(measurement, ensure_ascii=False))
     else:
@@ -96,8 +100,27 @@ def save_and_print(
             if table.note:
                 console.print(Text(table.note, "dim"))
             console.print()
+    try:
+        written = save_measurement(measurement, out, name)
+    except WriteError as error:
+        if out is not None:
+            raise
+        message = describe_for_command_line(error)
+        click.echo(f"printed above, but not kept for `elmo report`: {message}", err=True)
+        return
+    print_files(written)
+
+
+def print_files(written: Sequence[Path]) -> None:
+    """Print to stderr which files hold a measurement: one line for its tables, one per figure."""
+    tables = [path for path in written if path.suffix in (".tex", ".csv")]
+    click.echo(f"numbers: {written[0]}", err=True)
+    if tables:
+        others = "".join(f", {path.name}" for path in tables[1:])
+        click.echo(f"tables: {tables[0]}{others}", err=True)
     for path in written:
-        click.echo(f"{'numbers' if path.suffix == '.json' else 'figure'}: {path}", err=True)
+        if path.suffix == ".svg":
+            click.echo(f"figure: {path}", err=True)
 
 
 def rich_table(table: Table) -> RichTable:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from elmokit.progress import ProgressDisplay
@@ -48,6 +51,19 @@ class TrainingDisplay:
         self.last = report
         if not self.quiet:
             self._display.update(describe_report(report), report.spent, 1.0)
+
+
+@contextmanager
+def warnings_at_the_end() -> Iterator[None]:
+    """Print the warnings of the `with` block when it ends, so that advice follows the results."""
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as recorded:
+            caught = recorded
+            yield
+    finally:
+        for each in caught:
+            warnings.showwarning(each.message, each.category, each.filename, each.lineno)
 
 
 def describe_report(report: TrainingReport) -> str:

@@ -12,16 +12,23 @@ The model may be a directory of ELMoForManyLangs (reading it needs torch), or an
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from elmokit.bilm.weights import FloatArray
-from elmokit.elmo import Elmo, LayerChoice
+from elmokit.compat.sentences import as_word_lists
+from elmokit.elmo import Elmo
 from elmokit.errors import InputError
 
 AVERAGE, ALL = -1, -2
 """Values of `output_layer` that do not select a layer."""
+
+
+class OutputLayerError(InputError, IndexError):
+    """The model has no such layer; the original raises an `IndexError`."""
 
 
 class Embedder:
@@ -44,21 +51,37 @@ class Embedder:
         self.elmo = loaded if unmixed else Elmo(replace(loaded.bilm, mix=None), state="zero")
 
     def sents2elmo(
-        self, sents: Iterable[Sequence[str]], output_layer: int = AVERAGE
+        self, sents: Iterable[Sequence[str]], output_layer: Any = AVERAGE
     ) -> list[FloatArray]:
         """Return one array per sentence: (T, D), or (L+1, T, D) for all layers.
 
         Args:
             sents: Sentences as lists of words. A string is a list of its characters, as in the
-                original.
+                original; a warning says so.
             output_layer: 0 for the word encoder, 1 and up for the layers of the LSTM, -1 for the
-                average of all layers, -2 for all of them.
+                average of all layers, -2 for all of them. Anything else selects from the array of
+                all layers as an index of NumPy, as in the original: -3 is the word encoder, [0, 2]
+                are two layers.
         """
-        if isinstance(sents, str):
-            raise InputError(
-                "sents is a string; expected a list of sentences, each a list of words"
-            )
-        layers: LayerChoice = {AVERAGE: "mix", ALL: "all"}.get(output_layer, output_layer)  # type: ignore[assignment]
-        return self.elmo.embed(
-            [list(words) if isinstance(words, str) else words for words in sents], layers
-        )
+        sentences = as_word_lists(sents, "sents")
+        if _equals(output_layer, AVERAGE):
+            return self.elmo.embed(sentences, "mix")
+        layers = self.elmo.layers
+        if type(output_layer) is int and -layers <= output_layer < layers and output_layer != ALL:
+            return self.elmo.embed(sentences, output_layer)
+        every = self.elmo.embed(sentences, "all")
+        if _equals(output_layer, ALL):
+            return every
+        try:
+            return [layers_LTD[output_layer] for layers_LTD in every]
+        except IndexError:
+            raise OutputLayerError(
+                f"output_layer is {output_layer!r}; this model has {layers} layers, so "
+                f"expected 0 to {layers - 1}, {AVERAGE} for their average, or {ALL} for "
+                "all of them"
+            ) from None
+
+
+def _equals(value: object, number: int) -> bool:
+    """Whether a value is this number; not an array, which would compare its elements."""
+    return isinstance(value, numbers.Real) and value == number

@@ -36,6 +36,8 @@ from elmokit import formats
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import SOFTMAX, FloatArray
+from elmokit.compat.bilm import Batcher
+from elmokit.compat.sentences import as_word_lists
 from elmokit.elmo import Elmo
 from elmokit.engine.batching import plan_batches
 from elmokit.engine.networks import choose_network
@@ -58,6 +60,7 @@ class ElmoModel:
 
     def __init__(self) -> None:
         """Create an empty object; `load` loads a model into it."""
+        self.batcher: Batcher | None = None
         self.batch_size: int | None = None
         self.max_chars: int | None = None
         self.vector_size: int | None = None
@@ -96,6 +99,7 @@ class ElmoModel:
             raise InputError(f"max_batch_size is {max_batch_size}; expected 1 or more")
         bilm = replace(_read(Path(directory).expanduser(), full), mix=None)
         self.batch_size = max_batch_size
+        self.batcher = Batcher(None, bilm.config.char_cnn.max_characters)
         self.max_chars = bilm.config.char_cnn.max_characters
         self.vector_size = bilm.config.dim
         self.n_layers = bilm.config.layers
@@ -118,7 +122,8 @@ class ElmoModel:
         """Return the vectors of all words.
 
         Args:
-            texts: Sentences, each a list of words.
+            texts: Sentences, each a list of words. A string is a list of its characters, as in the
+                original; a warning says so.
             warmup: Read the first batch once beforehand, so that it starts from the state after it.
             layers: `"average"` of all layers, the `"top"` layer, or `"all"` layers.
             session: Any object. Calls with the same object continue from each other's state, as in
@@ -163,11 +168,7 @@ class ElmoModel:
         """Return the vectors of each sentence without padding, (…, T, D)."""
         if layers not in get_args(_Layers):
             raise InputError(f"layers is {layers!r}; expected 'average', 'top' or 'all'")
-        for i, text in enumerate(texts):
-            if isinstance(text, str):
-                raise InputTypeError(
-                    f"text {i} is a string; expected a list of words, such as its .split()"
-                )
+        texts = as_word_lists(texts, "texts", callers=2)
         bilm = self._loaded
         if self._elmo is None:
             self._elmo = Elmo(bilm, state="carry")

@@ -6,6 +6,8 @@ methods. The LSTM state is an argument and a result. Nothing here deals with raw
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -52,6 +54,7 @@ class Runner:
         self._characters = bilm.characters
         self._lexicon = Lexicon.from_bilm(bilm)
         self._stored: StoredWordVectors | None = None
+        self._warned_of_cut = False
         self._cache_bytes = cache_bytes
         self.clear_word_cache()
 
@@ -144,7 +147,34 @@ class Runner:
         return self._cache.look_up(words, self._compute)
 
     def _compute(self, words: list[str]) -> FloatArray:
+        if not self._warned_of_cut:
+            self._warn_of_cut(words)
         vectors_UP = self._network.word_vectors(*self._characters.encode(words))
         if self._lexicon is not None:
             vectors_UP += self._lexicon.vectors(words)
         return vectors_UP
+
+    def _warn_of_cut(self, words: list[str]) -> None:
+        """Warn once per model that the end of a long word is not read."""
+        characters = self._characters
+        most = characters.longest_word
+        for word in words:
+            # A character takes at least one unit, and at most four.
+            if 4 * len(word) > most and (length := characters.length(word)) > most:
+                self._warned_of_cut = True
+                shown = word if len(word) <= 20 else word[:20] + "…"
+                warnings.warn(
+                    f"the model reads the first {most} {characters.unit} of a word: the end of "
+                    f"{shown!r} ({length:,} {characters.unit}) is cut off, and that of "
+                    "any other word as long",
+                    stacklevel=_level_of_caller(),
+                )
+                return
+
+
+def _level_of_caller() -> int:
+    """Return the `stacklevel` of the code that called elmokit, for a warning of our caller."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("elmokit."):
+        level, frame = level + 1, frame.f_back
+    return level

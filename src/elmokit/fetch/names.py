@@ -76,13 +76,22 @@ def _plan_published(model: published.PublishedModel) -> DownloadPlan:
 
 def _unknown_name(name: str) -> str:
     """Return the message for an unknown name; a family of names is shown by its pattern."""
+    start = f"no model {name!r}: no such file or directory, and not the name of a published model"
+    if models := published.find_by_language(name):
+        meant = [model.name for model in models]
+        if models[0].language == "en":
+            meant = ["builtin", *meant[:4]]
+        return (
+            f"{start}; did you mean {' or '.join(map(repr, meant))}? `elmo models` lists all "
+            "published models"
+        )
     near = difflib.get_close_matches(name.strip().lower(), published.known_names(), n=1, cutoff=0.6)
-    meant = published.find_published(near[0]) if near else None
+    nearest = published.find_published(near[0]) if near else None
     families = ("manylangs-", "wikipedia-")
     names = [m.name for m in published.PUBLISHED if not m.name.startswith(families)]
     return (
-        f"no model {name!r}: no such file or directory, and not the name of a published model"
-        + (f"; did you mean {meant.name!r}?" if meant else ".")
+        start
+        + (f"; did you mean {nearest.name!r}?" if nearest else ".")
         + f" Published models are {', '.join(names)}, wikipedia-XX (7 languages), manylangs-XX (44 "
         "languages) and nlpl-N; `elmo models` lists them. A path, an https address, or owner/name "
         "on the hub will do as well"

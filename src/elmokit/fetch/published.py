@@ -76,6 +76,17 @@ def find_published(name: str) -> PublishedModel | None:
     return _nlpl_entry(int(numbered[1])) if numbered else None
 
 
+def find_by_language(language: str) -> list[PublishedModel]:
+    """Return the models of a language, given by its ISO 639 code or its English name.
+
+    Args:
+        language: A code (`"nl"`, also with a region: `"pt-BR"`) or a name (`"Dutch"`), in any case.
+    """
+    key = re.sub(r"[\s_]+", "-", language.strip().lower())
+    code = _LANGUAGE_CODES.get(key, key)
+    return [m for m in PUBLISHED if m.language in (code, code.partition("-")[0])]
+
+
 def known_names() -> list[str]:
     """Return all names and aliases that `find_published` knows, in lower case."""
     return list(_BY_NAME)
@@ -464,3 +475,11 @@ PUBLISHED = (*_ALLENNLP, *_CHECKPOINTS, *_WIKIPEDIA, *_NLPL_BILM, *_MANY_LANGS)
 """All published models that elmokit knows by name."""
 
 _BY_NAME = {name.lower(): model for model in PUBLISHED for name in (model.name, *model.aliases)}
+
+_LANGUAGE_CODES = {
+    alias.removeprefix("manylangs-"): model.language
+    for model in _MANY_LANGS
+    for alias in model.aliases
+    if alias.startswith("manylangs-")
+} | {"mandarin": "zh", "farsi": "fa", "brazilian": "pt"}
+"""ISO 639 codes of languages by their English names."""

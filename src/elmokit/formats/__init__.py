@@ -5,12 +5,14 @@ The module of a format is imported when a file in that format is read or written
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 from elmokit.bilm.model import BiLM
 from elmokit.errors import InputError
 from elmokit.formats.detect import DetectedModel, detect_format
+from elmokit.storage import explain_write_errors
 
 WritableFormat = Literal["native", "allennlp"]
 """The formats that a model can be written in."""
@@ -18,6 +20,7 @@ WritableFormat = Literal["native", "allennlp"]
 __all__ = [
     "DetectedModel",
     "WritableFormat",
+    "check_target",
     "choose_format",
     "detect_format",
     "read",
@@ -59,6 +62,24 @@ def choose_format(path: str | Path, format: str | None = None) -> WritableFormat
     return format  # type: ignore[return-value]
 
 
+def check_target(path: str | Path, format: str | None = None, overwrite: bool = False) -> None:
+    """Raise `InputError` if a model cannot be written to a path, because something is there.
+
+    Args:
+        path: Where a model is to be written; see `write`.
+        format: `"native"`, `"allennlp"` or None.
+        overwrite: Whether what is there may be replaced.
+    """
+    choose_format(path, format)
+    target = Path(path).expanduser()
+    is_empty_directory = target.is_dir() and not any(target.iterdir())
+    if not overwrite and target.exists() and not is_empty_directory:
+        raise InputError(
+            f"{path} exists; nothing was written. Give another name, or replace it with "
+            "overwrite=True (--force)"
+        )
+
+
 def write(bilm: BiLM, path: str | Path, format: str | None = None) -> list[Path]:
     """Write a model and return the files that were written.
 
@@ -71,8 +92,15 @@ def write(bilm: BiLM, path: str | Path, format: str | None = None) -> list[Path]
 
     target = Path(path).expanduser()
     write_files = native.write if choose_format(target, format) == "native" else allennlp.write
-    if target.suffix.lower() != ".zip":
+    with explain_write_errors(path):
+        if target.suffix.lower() == ".zip":
+            return [_write_archive(bilm, target, write_files)]
         return write_files(bilm, target)
+
+
+def _write_archive(
+    bilm: BiLM, target: Path, write_files: Callable[[BiLM, Path], list[Path]]
+) -> Path:
     import tempfile
     import zipfile
 
@@ -83,7 +111,7 @@ def write(bilm: BiLM, path: str | Path, format: str | None = None) -> list[Path]
             for file in write_files(bilm, Path(stage) / "model"):
                 archive.write(file, file.name)
         packed.replace(target)
-    return [target]
+    return target
 
 
 def unsupported_parts(bilm: BiLM, path: str | Path, format: str | None = None) -> list[str]:

@@ -1,7 +1,7 @@
 """Reading and writing `options.json` + `weights.hdf5`, the files of bilm-tf and AllenNLP.
 
-`hdf5_layout` maps their datasets to our arrays. The format cannot store a softmax, a settled state
-or a mix.
+`hdf5_layout` maps their datasets to our arrays. The settled state and the mix are in a group of
+their own (`hdf5_group.py`), which other readers ignore. The softmax is not stored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.bilm.config import BiLMConfig
-from elmokit.bilm.model import BiLM
+from elmokit.bilm.model import BiLM, hash_content
 from elmokit.bilm.weights import DIRECTIONS, SOFTMAX, expected_shapes
 from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.formats.detect import PLAIN_NAMES, DetectedModel
@@ -26,6 +26,8 @@ from elmokit.formats.hdf5 import (
     check_no_external_links,
     read_array,
 )
+from elmokit.formats.hdf5_group import RESERVED_NAMES, take_group, write_group
+from elmokit.formats.hdf5_writing import create_hdf5
 from elmokit.text.vocabulary import Vocabulary
 
 LARGEST_EXTRA = 1 << 28
@@ -94,6 +96,7 @@ def read(detected: DetectedModel) -> BiLM:
             mapped = None if source.file_path is None else np.memmap(raw, np.uint8, "r")
             for entry in hdf5_layout(config):
                 weights |= _take(entry, config, datasets, file, mapped)
+            own = take_group(hdf5, datasets, file)
             extra = {name: _read_extra(dataset, file) for name, dataset in datasets.items()}
     except ElmoError:
         raise
@@ -104,7 +107,26 @@ def read(detected: DetectedModel) -> BiLM:
         vocabulary = Vocabulary.parse(
             source.read(detected.vocabulary), source.describe(detected.vocabulary)
         )
-    return BiLM(config, weights, vocabulary, extra=extra)
+    return BiLM(config, weights, vocabulary, own.settled, own.mix, extra=extra, origin=own.origin)
+
+
+def read_lstm_weights(path: Path, config: BiLMConfig) -> dict[str, npt.NDArray[Any]]:
+    """Read only the weights of the LSTMs from an HDF5 file, by their canonical names."""
+    import h5py
+
+    try:
+        with path.open("rb") as raw, h5py.File(raw, "r") as hdf5:
+            check_no_external_links(hdf5, str(path))
+            datasets = _datasets(hdf5, str(path))
+            weights: dict[str, npt.NDArray[Any]] = {}
+            for entry in hdf5_layout(config):
+                if entry.name.startswith("RNN_"):
+                    weights |= _take(entry, config, datasets, str(path), None)
+            return weights
+    except ElmoError:
+        raise
+    except Exception as error:  # a damaged file can raise nearly anything inside h5py
+        raise FormatError(f"{path} cannot be read as HDF5: {error}") from None
 
 
 def _datasets(hdf5: Any, file: str) -> dict[str, Any]:
@@ -181,12 +203,7 @@ def _read_extra(dataset: Any, file: str) -> npt.NDArray[Any]:
 
 def unsupported_parts(bilm: BiLM) -> list[str]:
     """Return the parts of a model that this format cannot store."""
-    parts = {
-        "the softmax": SOFTMAX[0] in bilm.weights,
-        "the settled state": bilm.settled is not None,
-        "the mix": bilm.mix is not None,
-    }
-    return [name for name, present in parts.items() if present]
+    return ["the softmax"] if SOFTMAX[0] in bilm.weights else []
 
 
 def write(bilm: BiLM, path: Path) -> list[Path]:
@@ -218,14 +235,21 @@ def write(bilm: BiLM, path: Path) -> list[Path]:
 
 
 def _write_hdf5(bilm: BiLM, path: Path) -> None:
-    import h5py
-
-    with h5py.File(path, "w") as hdf5:
+    stored: dict[str, npt.NDArray[Any]] = {}
+    with create_hdf5(path) as hdf5:
         for entry in hdf5_layout(bilm.config):
-            joined = np.concatenate([bilm.weights[name] for name in entry.ours])
-            # Half precision is widened: AllenNLP adds 1 to the forget gate's bias in the file's
-            # own precision, and would round it.
-            wide = joined.astype(np.promote_types(joined.dtype, np.float32), copy=False)
-            hdf5[entry.name] = wide.reshape(entry.shape)
+            parts = [_widen(bilm.weights[name]) for name in entry.ours]
+            hdf5[entry.name] = np.concatenate(parts).reshape(entry.shape)
+            stored |= zip(entry.ours, parts, strict=True)
         for name, array in bilm.extra.items():
-            hdf5[name] = array
+            if name not in RESERVED_NAMES:
+                hdf5[name] = array
+        write_group(hdf5, bilm, hash_content(bilm.config, stored))
+
+
+def _widen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the array in single precision if it has half.
+
+    AllenNLP adds 1 to the forget gate's bias in the file's own precision, and would round it.
+    """
+    return array.astype(np.promote_types(array.dtype, np.float32), copy=False)

@@ -126,7 +126,24 @@ def _look_inside(source: ModelSource, chosen: str) -> DetectedModel:
         return DetectedModel("tf_checkpoint", source)
     if {"encoder.pkl", "token_embedder.pkl"} <= set(names):
         return DetectedModel("many_langs", source)
+    if advice := _unfinished_training(source.path):
+        raise FormatError(advice)
     raise FormatError(f"no model in {source.path}: found {list_names(names)}; {EXPECTED_FILES}")
+
+
+def _unfinished_training(path: Path) -> str | None:
+    """Return how to continue the training run of a directory; None if there is no such run."""
+    training = path / "training"  # the names are those of train/run.py and train/finetuning.py
+    if (training / "finetune.json").is_file():
+        command = f"elmo finetune MODEL TEXT --out {path} --resume"
+    elif (training / "run.json").is_file():
+        command = f"elmo pretrain CORPUS --out {path} --resume"
+    else:
+        return None
+    return (
+        f"{path} holds an unfinished training run and no model yet, since the model is saved when "
+        f"training ends; continue it with: {command}"
+    )
 
 
 def _is_checkpoint(name: str) -> bool:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import elmokit
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.mix import Mix
-from elmokit.bilm.model import BiLM
+from elmokit.bilm.model import BiLM, ExportOrigin
 from elmokit.bilm.state import State
 from elmokit.errors import ConfigError, FormatError, InputError
 from elmokit.formats.detect import NATIVE_NAMES, DetectedModel
@@ -41,7 +41,8 @@ EXTRA = "extra/"
 def read(detected: DetectedModel) -> BiLM:
     """Read a directory, or the same files in a zip archive, and verify every checksum."""
     source = detected.source
-    files = _check_manifest(source)
+    manifest = _check_manifest(source)
+    files = manifest["files"]
     settings = source.read_json(CONFIG)
     _check_version(settings, source.describe(CONFIG))
     mix = settings.pop("mix", None)
@@ -63,6 +64,7 @@ def read(detected: DetectedModel) -> BiLM:
         {name[len(EXTRA) :]: a for name, a in tensors.items() if name.startswith(EXTRA)},
         _dictionary(source, ALPHABET) if ALPHABET in files else None,
         _dictionary(source, LEXICON) if LEXICON in files else None,
+        _origin(manifest, source.describe(MANIFEST)),
     )
 
 
@@ -74,6 +76,16 @@ def _mix(data: Any, where: str) -> Mix:
     if not isinstance(data, dict) or set(data) != {"scalars", "gamma"}:
         raise ConfigError(f"{where}: mix is {data!r}; expected scalars and gamma")
     return Mix(data["scalars"], data["gamma"])
+
+
+def _origin(manifest: dict[str, Any], where: str) -> ExportOrigin | None:
+    """Return the complete model, if these are the weights of an export that lacks some of it."""
+    content, fingerprint = manifest.get("content"), manifest.get("fingerprint")
+    if content is None:
+        return None
+    if not isinstance(content, str) or not isinstance(fingerprint, str):
+        raise FormatError(f"{where}: content is {content!r:.80}; expected a SHA-256")
+    return ExportOrigin(fingerprint, content)
 
 
 def _check_version(data: dict[str, Any], where: str) -> None:
@@ -114,7 +126,7 @@ def _check_manifest(source: ModelSource) -> dict[str, Any]:
                 f"{source.describe(name)} is damaged: its checksum differs from the manifest. Copy "
                 "it again"
             )
-    return files
+    return manifest
 
 
 def _tensors(source: ModelSource, name: str) -> dict[str, npt.NDArray[Any]]:
@@ -227,6 +239,8 @@ def _write_stage(bilm: BiLM, stage: Path) -> list[str]:
         "fingerprint": bilm.fingerprint,
         "files": entries,
     }
+    if bilm.origin is not None and bilm.origin.fingerprint == bilm.fingerprint:
+        manifest["content"] = bilm.origin.content
     (stage / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     sync_file(stage / MANIFEST)
     return [*names, MANIFEST]

@@ -28,6 +28,8 @@ from elmokit.formats.hdf5 import (
     check_no_external_links,
     read_array,
 )
+from elmokit.formats.hdf5_writing import create_hdf5
+from elmokit.storage import explain_write_errors
 from elmokit.text.characters import BOS, EOS
 from elmokit.text.vocabulary import Vocabulary
 
@@ -175,16 +177,15 @@ def write(path: str | Path, words: Sequence[str], vectors: npt.NDArray[Any]) -> 
     target = Path(path).expanduser()
     if target.is_dir():
         raise InputError(f"{path} is a directory; expected the name of a file to write")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    import h5py
-
     vocabulary = vocabulary_path(target)
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=target.parent) as stage:
-        with h5py.File(Path(stage) / target.name, "w") as file:
-            file.create_dataset(DATASET, data=rows, dtype="float32")
-        (Path(stage) / vocabulary.name).write_bytes(Vocabulary(words).dump())
-        for file_path in (vocabulary, target):
-            os.replace(Path(stage) / file_path.name, file_path)
+    with explain_write_errors(path):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".writing-", dir=target.parent) as stage:
+            with create_hdf5(Path(stage) / target.name) as file:
+                file.create_dataset(DATASET, data=rows, dtype="float32")
+            (Path(stage) / vocabulary.name).write_bytes(Vocabulary(words).dump())
+            for file_path in (vocabulary, target):
+                os.replace(Path(stage) / file_path.name, file_path)
     return [target, vocabulary]
 
 

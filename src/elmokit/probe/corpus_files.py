@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
 from elmokit.errors import InputError
 from elmokit.storage import checksum
-from elmokit.text.files import STDIN, find_files
-from elmokit.train.chunks import TextForm
+from elmokit.text.files import STDIN, TextBlock, TextFile, find_files
+from elmokit.train.chunks import TextForm, read_chunk
 from elmokit.train.corpus import MANIFEST as CORPUS_FILE
-from elmokit.train.text_reader import TextReader
+from elmokit.train.text_reader import BLOCK_BYTES, TextReader, is_corpus
 
 TextInput = str | Path | Sequence[str | Path] | Sequence[Sequence[str]]
 """Text for an analysis: one or more files or directories, or sentences as lists of words."""
+DOCUMENT_END: list[str] = []
+"""The empty sentence, which separates documents where they matter."""
 
 Words = TypeVar("Words", bound=Sequence[str])
 
@@ -49,6 +52,7 @@ class CorpusSentences:
         form: TextForm = "running",
         column: str | None = None,
         max_words: int | None = None,
+        mark_documents: bool = False,
     ) -> None:
         """Name the files.
 
@@ -58,13 +62,50 @@ class CorpusSentences:
                 spaces between its words (`"tokenized"`).
             column: Column of the text in Parquet files.
             max_words: Stop after the sentence with this many words; all by default.
+            mark_documents: Yield an empty sentence after each document. A document ends with a
+                blank line, a row of a Parquet file, or its file.
         """
         self._paths = [str(path) for path in paths]
         self._form, self._column, self._max_words = form, column, max_words
+        self._mark_documents = mark_documents
 
     def __iter__(self) -> Iterator[list[str]]:
         """Read the files from their beginning."""
-        return limit_words(TextReader(self._paths, self._form, self._column), self._max_words)
+        sentences: Iterable[list[str]] = (
+            _read_documents(self._paths, self._form, self._column)
+            if self._mark_documents
+            else TextReader(self._paths, self._form, self._column)
+        )
+        return limit_words(sentences, self._max_words)
+
+
+def _read_documents(
+    paths: Iterable[str], form: TextForm, column: str | None
+) -> Iterator[list[str]]:
+    """Yield the sentences of files, and an empty one after each document."""
+    for path in paths:
+        if is_corpus(path):
+            yield from TextReader([path], form, column)
+            yield DOCUMENT_END
+            continue
+        for file in find_files([path]):
+            for block in TextFile(file, column).blocks(BLOCK_BYTES, form == "wrapped"):
+                for part in _split_at_blank_lines(block):
+                    if part is None:
+                        yield DOCUMENT_END
+                    else:
+                        yield from read_chunk([part], form).sentences()
+            yield DOCUMENT_END
+
+
+def _split_at_blank_lines(block: TextBlock) -> Iterator[TextBlock | None]:
+    """Yield the runs of lines between blank lines, and None for each run of blank lines."""
+    number = block.first_line
+    all_lines = block.data.removesuffix(b"\n").split(b"\n")
+    for blank, run in groupby(all_lines, key=lambda line: not line.strip()):
+        lines = list(run)
+        yield None if blank else TextBlock(block.name, number, b"\n".join(lines))
+        number += len(lines)
 
 
 def limit_words(sentences: Iterable[Words], max_words: int | None) -> Iterator[Words]:
@@ -78,7 +119,13 @@ def limit_words(sentences: Iterable[Words], max_words: int | None) -> Iterator[W
 
 
 def open_text(
-    text: TextInput, name: str, *, form: TextForm, column: str | None, max_words: int | None
+    text: TextInput,
+    name: str,
+    *,
+    form: TextForm,
+    column: str | None,
+    max_words: int | None,
+    mark_documents: bool = False,
 ) -> tuple[Iterable[Sequence[str]], dict[str, str]]:
     """Return the sentences of a text, and the SHA-256 of its files (or sentences) by name.
 
@@ -88,12 +135,16 @@ def open_text(
         form: What a line of the files is.
         column: Column of the text in Parquet files.
         max_words: Stop after the sentence with this many words; all if it is None.
+        mark_documents: Have an empty sentence after each document of the files; sentences given as
+            lists of words may have them anyway.
     """
     items = [text] if isinstance(text, (str, Path)) else list(text)
     paths = [item for item in items if isinstance(item, (str, Path))]
     if len(paths) == len(items):
         files = list_corpus_files(paths, name)
-        sentences = CorpusSentences(paths, form=form, column=column, max_words=max_words)
+        sentences = CorpusSentences(
+            paths, form=form, column=column, max_words=max_words, mark_documents=mark_documents
+        )
         return sentences, {key: checksum(file) for key, file in files.items()}
     if paths:
         raise InputError(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 SIDE = 28
 """Maximum number of characters on each side of the word; the three parts fit into 80 columns."""
+_BEFORE_PUNCTUATION = re.compile(r" (?=[.,;:!?%)\]’]|n't\b|'\w{1,2}\b)")
 
 
 def excerpt(words: Sequence[str], place: int, side: int = SIDE) -> tuple[str, str, str]:
@@ -28,3 +30,38 @@ def excerpt_line(words: Sequence[str], place: int, side: int = SIDE) -> str:
     """Return the excerpt as one string, with the word between asterisks."""
     before, word, after = excerpt(words, place, side)
     return f"{before} *{word}* {after}".strip()
+
+
+def snippet(
+    words: Sequence[str],
+    position: int,
+    width: int,
+    measure: Callable[[str], int] = len,
+    mark: str = "",
+) -> str:
+    """Return a word with as many whole words around it as fit, as running text.
+
+    Args:
+        words: The sentence.
+        position: Index of the word in the sentence.
+        width: Maximum width; a word that is wider itself is returned whole.
+        measure: Width of a text, in the same unit; by default its number of characters.
+        mark: Text before and after the word, such as `"*"`.
+    """
+    start, end = position, position + 1
+
+    def text(start: int, end: int) -> str:
+        shown = [*words[start:position], mark + words[position] + mark, *words[position + 1 : end]]
+        line = _BEFORE_PUNCTUATION.sub("", " ".join(shown))
+        return ("… " if start else "") + line + (" …" if end < len(words) else "")
+
+    left = right = True
+    while left or right:
+        # The side with fewer words grows first, so that the word stays in the middle.
+        left = left and start > 0 and measure(text(start - 1, end)) <= width
+        if left:
+            start -= 1
+        right = right and end < len(words) and measure(text(start, end + 1)) <= width
+        if right:
+            end += 1
+    return text(start, end)

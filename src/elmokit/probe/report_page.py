@@ -17,6 +17,7 @@ from elmokit import formats
 from elmokit.elmo import BUILTIN, Elmo, locate_model
 from elmokit.errors import InputError
 from elmokit.inspect import describe_model, inspect_model
+from elmokit.probe.data_label import data_label
 from elmokit.probe.markdown import markdown_to_html
 from elmokit.probe.results import (
     Measurement,
@@ -24,6 +25,7 @@ from elmokit.probe.results import (
     as_elmo,
     find_measurements,
     headline,
+    measurement_id,
     measurements_directory,
     render_figures,
     render_tables,
@@ -70,8 +72,8 @@ COMMANDS = {
 }
 """The command that makes each kind of measurement."""
 
-MODEL, CARD, MISSING = "Model", "Model card", "Not measured yet"
-"""Headings of the chapters that hold no measurements."""
+MODEL, LOCAL, CARD, MISSING = "Model", "Measured here", "Model card", "Not measured yet"
+"""Headings of the other chapters."""
 
 _STYLE = """
 :root { color-scheme: light dark; --sheet: #fff; --ink: #1f2328; --gray: #5b6570; --line: #e4e8ec;
@@ -96,6 +98,7 @@ nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin: 1rem 0; font-siz
 .tiles > div { background: var(--soft); border-radius: .5rem; padding: .8rem 1rem }
 .tiles b { display: block; font-size: 1.5rem; font-variant-numeric: tabular-nums; font-weight: 600 }
 .tiles span { color: var(--gray); font-size: .85rem; line-height: 1.35; display: block }
+.tiles small { color: var(--gray); font-size: .75rem; line-height: 1.35; display: block }
 .table { overflow-x: auto; margin: .75rem 0 }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
 caption { text-align: left; padding: .25rem 0; font-weight: 600 }
@@ -157,8 +160,8 @@ def report(
     """Collect all measurements of a model on one page of HTML.
 
     The command `elmo report` does this. Measurements of this very model, by its fingerprint, are
-    taken from the given directories, from `measured/` in the model's own directory, and from the
-    cache.
+    taken from `measured/` in the model's own directory, from the given directories, and from the
+    cache. Those of the model's own directory, which came with it, are kept apart from the others.
 
     Args:
         model: A model, or the name or path of one; a loaded model has no directory of its own.
@@ -179,16 +182,26 @@ def report(
         title = title[0].upper() + title[1:]
         readme = source / "README.md"  # a README beside a single file may be about anything
         card = readme.read_text(encoding="utf-8") if readme.is_file() else None
-    own = [home / "measured"] if home else []
-    searched = [*directories, *own, measurements_directory(fingerprint)]
-    measurements = find_measurements(fingerprint, searched)
+    shipped = find_measurements(fingerprint, [home / "measured"] if home else [])
+    known = {measurement_id(each) for each in shipped}
+    local = [
+        each
+        for each in find_measurements(
+            fingerprint, [*directories, measurements_directory(fingerprint)]
+        )
+        if measurement_id(each) not in known
+    ]
+    if not shipped:
+        shipped, local = local, []
     if run is None and home and (home / METRICS_FILE).is_file():
         run = home
     if run is not None:
-        others = [each for each in measurements if each["kind"] != "training"]
-        measurements = [training_measurement(elmo, run), *others]
+        others = [each for each in shipped if each["kind"] != "training"]
+        shipped = [training_measurement(elmo, run), *others]
+        local = [each for each in local if each["kind"] != "training"]
     rows = _describe(model)
-    return Report(title, measurements, render_page(title, rows, card, measurements))
+    page = render_page(title, rows, card, shipped, local)
+    return Report(title, [*shipped, *local], page)
 
 
 def _describe(model: ModelOrName) -> list[tuple[str, str]]:
@@ -209,6 +222,7 @@ def render_page(
     metadata: Sequence[tuple[str, str]],
     card: str | None,
     measurements: Sequence[Measurement],
+    local: Sequence[Measurement] = (),
 ) -> str:
     """Return the whole page.
 
@@ -216,25 +230,35 @@ def render_page(
         title: Name of the model.
         metadata: What the model is, as names and values.
         card: The model card as Markdown, if there is one.
-        measurements: The measurements of the model.
+        measurements: The measurements of the model; those that came with it, if there are any.
+        local: Other measurements, which get a chapter of their own.
     """
-    parts = [f"<h1>{escape(title)}</h1>", _lead(measurements), _tiles(measurements)]
+    parts = [f"<h1>{escape(title)}</h1>", _lead(measurements, local), _tiles(measurements)]
     chapters = {
         name: [each for kind in kinds for each in measurements if each["kind"] == kind]
         for name, kinds in CHAPTERS.items()
     }
     filled = [name for name, members in chapters.items() if members]
-    parts.append(_contents([MODEL, *filled, *([CARD] if card else []), MISSING]))
+    more = [*([LOCAL] if local else []), *([CARD] if card else []), MISSING]
+    parts.append(_contents([MODEL, *filled, *more]))
     parts.append(_heading(MODEL))
     parts.append(_metadata_table(metadata))
     for name in filled:
         parts.append(_heading(name))
         parts += [_section(measurement) for measurement in chapters[name]]
+    if local:
+        parts.append(_heading(LOCAL))
+        parts.append(
+            '<p class="note">From the cache of this machine or from directories that were named, '
+            "not shipped with the model. Compare the data and its size before the numbers.</p>"
+        )
+        parts.append(_tiles(local))
+        parts += [_section(measurement) for measurement in local]
     if card:
         parts.append(_heading(CARD))
         parts.append(markdown_to_html(card, top=3))
     parts.append(_heading(MISSING))
-    parts.append(_missing(measurements))
+    parts.append(_missing([*measurements, *local]))
     parts.append(
         f"<footer>Made by elmokit {elmokit.__version__}, <code>elmo report</code>.</footer>"
     )
@@ -246,18 +270,21 @@ def render_page(
     )
 
 
-def _lead(measurements: Sequence[Measurement]) -> str:
-    count = len(measurements)
+def _lead(measurements: Sequence[Measurement], local: Sequence[Measurement]) -> str:
+    count = len(measurements) + len(local)
     text = f"{count} measurement{'s' if count != 1 else ''}" if count else "nothing measured yet"
+    if local:
+        text += f", of which {len(measurements)} came with the model and {len(local)} did not"
     return f'<p class="lead">An ELMo bidirectional language model: {text}.</p>'
 
 
 def _tiles(measurements: Sequence[Measurement]) -> str:
     """Return the headlines of all measurements as tiles."""
-    headlines = [found for each in measurements if (found := headline(each)) is not None]
     tiles = "".join(
-        f"<div><b>{escape(number)}</b><span>{escape(description)}</span></div>"
-        for number, description in headlines
+        f"<div><b>{escape(found[0])}</b><span>{escape(found[1])}</span>"
+        f"<small>{escape(data_label(each).partition(';')[0])}</small></div>"
+        for each in measurements
+        if (found := headline(each)) is not None
     )
     return f'<div class="tiles">{tiles}</div>' if tiles else ""
 
@@ -284,7 +311,7 @@ def _section(measurement: Measurement) -> str:
     """Return a measurement: its figures, its tables, and its signature."""
     subject = measurement.get("task") or measurement.get("word")
     title = TITLES[measurement["kind"]] + (f": {subject}" if subject else "")
-    parts = [f"<h3>{escape(title)}</h3>"]
+    parts = [f"<h3>{escape(title)}</h3>", f'<p class="note">{escape(data_label(measurement))}</p>']
     parts += [f"<figure>{figure.svg}</figure>" for figure in render_figures(measurement)]
     parts += [table_to_html(table) for table in render_tables(measurement)]
     signature = json.dumps(measurement["signature"], indent=1, ensure_ascii=False)

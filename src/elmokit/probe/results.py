@@ -18,8 +18,8 @@ import elmokit
 from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError
 from elmokit.fetch.cache import models_root
-from elmokit.probe.tables import Table
-from elmokit.storage import checksum, write_text
+from elmokit.probe.tables import Table, table_to_csv, table_to_latex
+from elmokit.storage import checksum, explain_write_errors, write_text
 
 Measurement = dict[str, Any]
 """A measurement as a JSON object, with the keys `format`, `version`, `kind` and `signature`."""
@@ -130,10 +130,11 @@ def measurements_directory(fingerprint: str) -> Path:
 def save_measurement(
     measurement: Measurement, out: str | Path | None = None, name: str | None = None
 ) -> list[Path]:
-    """Write a measurement as JSON and its figures as SVG; returns the files, the JSON file first.
+    """Write a measurement as JSON, its tables and its figures; returns the files, JSON first.
 
-    A file of the same name that holds a different measurement is never overwritten: the new one
-    gets a longer name.
+    Beside NAME.json are the tables for a paper, NAME.tex (LaTeX with booktabs), the tables for
+    other programs, NAME.csv, NAME-2.csv, …, and the figures as SVG. A file of the same name that
+    holds a different measurement is never overwritten: the new one gets a longer name.
 
     Args:
         measurement: The measurement.
@@ -143,21 +144,58 @@ def save_measurement(
     """
     if out is None:
         directory = measurements_directory(measurement["signature"]["model"])
+        advice = (
+            "set ELMOKIT_CACHE to a directory that can be written, or name one: out=DIR (--out)"
+        )
     else:
         directory = Path(out).expanduser()
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot create the directory {directory}: {error.strerror}") from None
+        advice = "make room, or give another directory"
+    with explain_write_errors(directory, kept=advice):
+        return _write_files(measurement, directory, name, in_cache=out is None)
+
+
+def _write_files(
+    measurement: Measurement, directory: Path, name: str | None, in_cache: bool
+) -> list[Path]:
+    directory.mkdir(parents=True, exist_ok=True)
     stem = name or measurement["kind"]
-    if out is None or _holds_another(directory / f"{stem}.json", measurement):
+    if in_cache or _holds_another(directory / f"{stem}.json", measurement):
         stem = f"{stem}-{measurement_id(measurement)[:8]}"
-    written = [directory / f"{stem}.json"]
+    tables = render_tables(measurement)
+    texts = {f"{stem}.tex": measurement_to_latex(measurement, stem)}
+    for number, table in enumerate(tables, start=1):
+        texts[f"{stem}.csv" if number == 1 else f"{stem}-{number}.csv"] = table_to_csv(table)
     for figure in render_figures(measurement):
-        written.append(directory / f"{'-'.join(filter(None, (stem, figure.name)))}.svg")
-        write_text(written[-1], figure.svg)
-    write_text(written[0], _to_json(measurement))
-    return written
+        texts[f"{'-'.join(filter(None, (stem, figure.name)))}.svg"] = figure.svg
+    for file, text in texts.items():
+        write_text(directory / file, text)
+    write_text(directory / f"{stem}.json", _to_json(measurement))
+    return [directory / f"{stem}.json", *(directory / file for file in texts)]
+
+
+def measurement_to_latex(measurement: Measurement, name: str | None = None) -> str:
+    """Return all tables of a measurement as LaTeX, with its signature in comments.
+
+    Args:
+        measurement: The measurement.
+        name: What the labels begin with: `tab:NAME` is the first table, `tab:NAME-2` the second;
+            the kind of the measurement by default.
+    """
+    stem = name or measurement["kind"]
+    lines = [
+        f"% Tables of {stem}.json, a measurement by elmokit; they need \\usepackage{{booktabs}}.",
+        "% What determined the numbers:",
+        *(
+            f"% {key}: {json.dumps(value, ensure_ascii=False)}"
+            for key, value in measurement["signature"].items()
+        ),
+        "",
+    ]
+    tables = [
+        table_to_latex(table, f"tab:{stem}" if number == 1 else f"tab:{stem}-{number}")
+        for number, table in enumerate(render_tables(measurement), start=1)
+    ]
+    return "\n".join([*lines, *tables])
 
 
 def _to_json(measurement: Measurement) -> str:

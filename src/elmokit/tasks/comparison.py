@@ -10,6 +10,7 @@ from typing import Any
 
 import elmokit
 from elmokit.errors import InputError
+from elmokit.tasks.display import trials_display
 from elmokit.tasks.settings import Settings
 from elmokit.tasks.systems import BASELINE, WITH_ELMO, make_trial, without_elmo
 from elmokit.tasks.trials import Outcome, TaskFiles, TrialCallback, ignore_update, run_trials
@@ -145,6 +146,7 @@ def compare(
     seeds: Sequence[int] = (0, 1, 2),
     shares: Sequence[float] = (1.0,),
     jobs: int | None = None,
+    progress: bool | None = None,
     callback: TrialCallback = ignore_update,
 ) -> Comparison:
     """Train and score a task's model without and with ELMo, and return the comparison.
@@ -158,6 +160,8 @@ def compare(
         seeds: Random seeds; each system is trained once with each of them.
         shares: Fractions of the training set to compare on.
         jobs: Number of runs at a time; one per core by default.
+        progress: Show progress on stderr: bars on a terminal, a line now and then elsewhere. By
+            default it is shown where stderr is a terminal.
         callback: Called with each report about a run, from another thread.
     """
     from elmokit.elmo import Elmo
@@ -173,6 +177,7 @@ def compare(
         for seed in seeds
         for system in (without_elmo(settings), settings)
     ]
-    outcomes = run_trials([trial for _, trial in trials], files, out, jobs=jobs, callback=callback)
+    with trials_display(callback, progress) as report:
+        outcomes = run_trials([t for _, t in trials], files, out, jobs=jobs, callback=report)
     by_share = [(share, outcome) for (share, _), outcome in zip(trials, outcomes, strict=True)]
     return Comparison(settings, files.fingerprints(), biLM, files.test is not None, by_share)

@@ -25,6 +25,8 @@ from elmokit.elmo import Elmo
 from elmokit.errors import InputError, TrainingError
 from elmokit.nn.threads import torch_threads
 from elmokit.progress import ProgressCallback, ignore_progress
+from elmokit.storage import explain_write_errors, write_text
+from elmokit.tasks.display import fit_display
 from elmokit.tasks.layer_store import LayerStore
 from elmokit.tasks.settings import NONE, Settings, with_current_keys
 from elmokit.tasks.static import StaticVectors
@@ -97,6 +99,7 @@ def fit(
     resume: bool = False,
     checkpoint_minutes: float = 2.0,
     threads: int = 1,
+    progress: bool | None = None,
     on_layers: ProgressCallback = ignore_progress,
     on_step: StepCallback = _ignore_step,
     on_epoch: EpochCallback = _ignore_epoch,
@@ -117,25 +120,33 @@ def fit(
         resume: Continue the interrupted run in `out`.
         checkpoint_minutes: Minutes between two checkpoints.
         threads: Threads for the task model; the layers of ELMo are computed on all cores.
+        progress: Show progress on stderr: a bar on a terminal, a line now and then elsewhere. By
+            default it is shown where stderr is a terminal.
         on_layers: Called with the number of words whose ELMo layers are computed, and their total.
         on_step: Called after each optimizer step.
         on_epoch: Called after each epoch.
     """
     directory = Path(out).expanduser()
-    with torch_threads(threads):
-        run = _Fitting(settings, train, dev, directory, elmo, static, resume, on_layers)
+    with fit_display(settings, progress) as shown, torch_threads(threads):
+        layers = (on_layers, shown.on_layers) if shown else (on_layers,)
+        steps = (on_step, shown.on_step) if shown else (on_step,)
+        epochs = (on_epoch, shown.on_epoch) if shown else (on_epoch,)
+        run = _Fitting(settings, train, dev, directory, elmo, static, resume, layers)
         with defer_interrupts() as stop:
             while not run.finished:
                 batches = run.epoch_batches()
                 run.model.train()
                 for indices in batches[run.progress.batch :]:
                     run.step(indices, len(batches))
-                    on_step(run.progress, len(batches))
+                    for report_step in steps:
+                        report_step(run.progress, len(batches))
                     if stop.is_set() or run.seconds_since_checkpoint > 60 * checkpoint_minutes:
                         run.save_checkpoint()
                         if stop.is_set():
                             raise KeyboardInterrupt
-                on_epoch(run.end_epoch(len(batches)))
+                record = run.end_epoch(len(batches))
+                for report_epoch in epochs:
+                    report_epoch(record)
         return run.finish()
 
 
@@ -151,7 +162,7 @@ class _Fitting:
         elmo: Elmo | None,
         static: StaticVectors | None,
         resume: bool,
-        on_layers: ProgressCallback,
+        on_layers: Sequence[ProgressCallback],
     ) -> None:
         preset, task = settings.effective_preset, settings.definition
         self.settings, self.config, self.task = settings, preset.training, task
@@ -174,12 +185,17 @@ class _Fitting:
         self._lengths = [sum(map(len, example.texts)) for example in self.train.items]
         self._clock = self._saved_at = time.monotonic()
 
-    def _store_layers(self, on_layers: ProgressCallback) -> None:
+    def _store_layers(self, on_layers: Sequence[ProgressCallback]) -> None:
         """Compute the layers of all texts beforehand, if the biLM is frozen."""
+
+        def report(done: int, total: int | None) -> None:
+            for callback in on_layers:
+                callback(done, total)
+
         source = self.model.words.elmo
         if isinstance(source, LayerStore):
             examples = (*self.train.items, *self.dev.items)
-            source.add((text for example in examples for text in example.texts), on_layers)
+            source.add((text for example in examples for text in example.texts), report)
 
     @property
     def finished(self) -> bool:
@@ -262,8 +278,10 @@ class _Fitting:
             "unseen_labels": dict(unseen_labels(self.settings, self.train, self.dev)),
         }
         lines = "".join(json.dumps(record) + "\n" for record in progress.epochs)
-        (self.directory / TRAINING / LOG).write_text(lines, encoding="utf-8")
-        trained.save(self.directory)
+        training = self.directory / TRAINING
+        with explain_write_errors(self.directory, kept=lambda: checkpoint.describe_kept(training)):
+            write_text(training / LOG, lines)
+            trained.save(self.directory)
         for path in (self.directory / TRAINING).glob("step-*"):
             shutil.rmtree(path, ignore_errors=True)
         return trained
@@ -380,8 +398,9 @@ def _begin(
             f"{directory} already has a task model or a run; nothing was done. Resume the run "
             "(--resume), or give another directory"
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
+    with explain_write_errors(directory):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(plan, indent=1) + "\n")
 
 
 def _describe_difference(begun: Mapping[str, Any], plan: Mapping[str, Any]) -> str:

@@ -11,8 +11,6 @@ A component is the word vector, or the output of one direction of an LSTM layer:
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -26,12 +24,14 @@ from elmokit.elmo import Elmo
 from elmokit.errors import ElmoError
 from elmokit.fetch.cache import models_root
 from elmokit.progress import ProgressCallback, ignore_progress
+from elmokit.storage import atomic_write, explain_write_errors
 
 _Half = npt.NDArray[np.float16]
 _Text = tuple[str, ...]
 
 PIECE_WORDS = 32_768
 """Words after which a piece is complete."""
+_ADVICE = "make room, or set ELMOKIT_CACHE to a directory that can be written"
 VERSION = b"1"
 """Version of the file format; part of the file names."""
 
@@ -102,20 +102,10 @@ class LayerStore:
         shape = (sum(map(len, texts)), 2 * self.config.layers - 1, self.dim // 2)
         if (stored := _open(path, shape)) is not None:
             return stored
-        try:
+        with explain_write_errors(path, kept=_ADVICE):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ElmoError(
-                f"cannot store layers in {path.parent}: {error.strerror}; set ELMOKIT_CACHE to a "
-                "directory that can be written"
-            ) from None
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            with temporary.open("wb") as file:
+            with atomic_write(path) as temporary, temporary.open("wb") as file:
                 np.save(file, np.concatenate(self._compute(texts)))
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
         stored = _open(path, shape)
         if stored is None:
             raise ElmoError(f"{path} was written and cannot be read; is the disk full?")

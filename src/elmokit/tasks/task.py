@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from elmokit.tasks.word_embedding import WordEmbedding
+    from elmokit.text.tokenize import Token
 
 TASKS = ("qa", "nli", "srl", "coref", "ner", "sentiment")
 """Names of the tasks, in the order of the paper's Table 1."""
@@ -153,6 +154,9 @@ class Task:
     """Return what a model has to remember of its training set, mostly its labels, as JSON."""
     score: Callable[[Sequence[Any], Sequence[Any]], dict[str, float]]
     """Return the scores of predictions in percent, `main_score` among them."""
+    from_tokens: Callable[[Sequence[Token]], Any] | None = None
+    """Return an example without an answer from the words of a sentence and their positions in a raw
+    text; None for tasks whose examples are not single sentences."""
     prepare: Callable[[Examples[Any], Any, bool], Examples[Any]] = keep_examples
     """Return the examples as a model of the given sizes needs them, for training or evaluation."""
 

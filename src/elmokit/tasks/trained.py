@@ -12,6 +12,8 @@ import json
 import os
 import secrets
 import shutil
+import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,12 +30,15 @@ from elmokit.errors import FormatError, InputError, ModelNotFound
 from elmokit.nn.embedding import ElmoEmbedding
 from elmokit.nn.threads import torch_threads
 from elmokit.progress import ProgressCallback, ignore_progress
-from elmokit.storage import checksum
+from elmokit.storage import checksum, explain_write_errors
 from elmokit.tasks.layer_store import LayerStore
+from elmokit.tasks.offsets import token_spans
 from elmokit.tasks.settings import Settings
 from elmokit.tasks.static import StaticVectors
 from elmokit.tasks.task import Examples
 from elmokit.tasks.word_embedding import WordEmbedding
+from elmokit.text.sentences import split_sentences
+from elmokit.text.tokenize import tokenize
 
 FORMAT, VERSION = "elmokit task", 1
 TASK_FILE, MODEL_FILE = "task.json", "model.safetensors"
@@ -123,6 +128,23 @@ class Trained:
         example = self.parse(texts)
         return self.settings.definition.to_record(example, self.predict_examples([example])[0])
 
+    def predict_text(
+        self, text: str, progress: ProgressCallback = ignore_progress
+    ) -> list[dict[str, Any]]:
+        """Return one prediction per sentence of a running text; for coref, one for the whole text.
+
+        The command `elmo task predict --text` does this. `text[start_char:end_char]` is what a
+        record, or an answer in it, is about.
+
+        Args:
+            text: Raw text of any length, which is split into sentences and words.
+            progress: Called with the number of sentences that are done and their total.
+        """
+        examples = self.parse_text(text)
+        predictions = self.predict_examples(examples, progress)
+        to_record = self.settings.definition.to_record
+        return [to_record(*pair) for pair in zip(examples, predictions, strict=True)]
+
     def predict_examples(
         self, examples: Sequence[Any], progress: ProgressCallback = ignore_progress
     ) -> list[Any]:
@@ -156,6 +178,8 @@ class Trained:
             progress: Called with the number of examples that are done and their total.
         """
         prepared = self.prepare(examples)
+        if problem := self.describe_unknown_labels(prepared):
+            warnings.warn(problem, stacklevel=2)
         predictions = self.predict_examples(prepared.items, progress)
         return self.settings.definition.score(prepared.items, predictions)
 
@@ -169,10 +193,56 @@ class Trained:
             )
         return self.settings.definition.parse(texts)
 
+    def parse_text(self, text: str) -> list[Any]:
+        """Return the sentences of a running text as examples without answers.
+
+        For coref, the whole text is one example.
+        """
+        task = self.settings.definition
+        if len(task.arguments) > 1:
+            raise InputError(
+                f"running text has one text, and {task.name} takes {len(task.arguments)}: "
+                f"{', '.join(task.arguments)}"
+            )
+        if task.from_tokens is None:
+            return [task.parse((text,))] if text.strip() else []
+        examples = []
+        for sentence in split_sentences(text):
+            if tokens := tokenize(sentence.text):
+                moved = [
+                    token._replace(start=start, end=end)
+                    for token, (start, end) in zip(
+                        tokens, token_spans(tokens, sentence.start), strict=True
+                    )
+                ]
+                examples.append(task.from_tokens(moved))
+        return examples
+
     def prepare(self, examples: Examples[Any]) -> Examples[Any]:
         """Return examples as this model is evaluated on them; most tasks do not change them."""
         sizes = self.settings.effective_preset.sizes
         return self.settings.definition.prepare(examples, sizes, False)
+
+    def describe_unknown_labels(self, examples: Examples[Any]) -> str | None:
+        """Return a sentence about labels that this model can never predict; None if all are known.
+
+        Args:
+            examples: Examples with answers.
+        """
+        known = {label for labels in self.label_set.values() for label in labels}
+        labels = self.settings.definition.labels
+        counts = Counter(label for example in examples.items for label in labels(example))
+        unknown = {label: count for label, count in counts.items() if label not in known}
+        if not unknown or not known:
+            return None
+        listed = ", ".join(f"{label} ({count:,})" for label, count in sorted(unknown.items()))
+        if len(unknown) < len(counts):
+            return f"the model was not trained with these labels and never predicts them: {listed}"
+        return (
+            "the model and the file share no label, so every score is 0 or near it: the file has "
+            f"{', '.join(sorted(counts))}; the model knows {', '.join(sorted(known))}. Rename the "
+            "labels of the file, or train on data with its labels"
+        )
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -182,19 +252,19 @@ class Trained:
         An older model in it is replaced once all of the new one is on disk.
         """
         target = Path(directory).expanduser()
-        target.mkdir(parents=True, exist_ok=True)
         stage = target / f".{secrets.token_hex(4)}"
-        stage.mkdir()
-        try:
-            names = self._write(stage)
-            # Without task.json the directory is no model, until the new one is complete.
-            (target / TASK_FILE).unlink(missing_ok=True)
-            for name in names:
-                os.replace(stage / name, target / name)
-            for name in {MODEL_FILE, KEYS_FILE, VECTORS_FILE} - set(names):
-                (target / name).unlink(missing_ok=True)
-        finally:
-            shutil.rmtree(stage, ignore_errors=True)
+        with explain_write_errors(directory):
+            stage.mkdir(parents=True)
+            try:
+                names = self._write(stage)
+                # Without task.json the directory is no model, until the new one is complete.
+                (target / TASK_FILE).unlink(missing_ok=True)
+                for name in names:
+                    os.replace(stage / name, target / name)
+                for name in {MODEL_FILE, KEYS_FILE, VECTORS_FILE} - set(names):
+                    (target / name).unlink(missing_ok=True)
+            finally:
+                shutil.rmtree(stage, ignore_errors=True)
         return [target / name for name in names]
 
     def _write(self, stage: Path) -> list[str]:

@@ -7,11 +7,9 @@ is repeated with the same arguments continues where it stopped.
 from __future__ import annotations
 
 import json
-import multiprocessing
-import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from elmokit.storage import checksum, write_text
 from elmokit.tasks.fitting import LOG, PLAN, TRAINING, FitProgress, fit
 from elmokit.tasks.settings import Settings, with_current_keys
 from elmokit.tasks.task import read
+from elmokit.workers import WorkerPool
 
 OUTCOME_FILE = "outcome.json"
 
@@ -159,27 +158,19 @@ def _run_in_processes(
 ) -> dict[str, Outcome]:
     """Do the runs in worker processes; return their outcomes by name."""
     outcomes: dict[str, Outcome] = {}
-    context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager:
-        updates = manager.Queue()
-        ended = threading.Event()
-        listener = threading.Thread(target=_listen, args=(updates, callback, ended), daemon=True)
-        listener.start()
-        pool = ProcessPoolExecutor(jobs, context, initializer=_use_one_thread)
-        try:
-            runs = {
-                pool.submit(_run_worker, trial, files, data, directory, updates): trial
-                for trial in trials
-            }
-            for run in as_completed(runs):
-                outcomes[runs[run].name] = run.result()
-        except BaseException:
-            _stop_workers(pool)
-            raise
-        finally:
-            ended.set()
-            listener.join()
-            pool.shutdown(cancel_futures=True)
+    one_at_a_time = threading.Lock()
+
+    def report(update: TrialUpdate) -> None:
+        with one_at_a_time:
+            callback(update)
+
+    with WorkerPool(jobs) as pool:
+        runs = {
+            pool.submit(run_trial, trial, files, data, directory, on_message=report): trial
+            for trial in trials
+        }
+        for run in as_completed(runs):
+            outcomes[runs[run].name] = run.result()
     return outcomes
 
 
@@ -208,6 +199,7 @@ def run_trial(
         dev,
         path,
         resume=(path / TRAINING / PLAN).exists(),
+        progress=False,
         on_layers=reporter.on_layers,
         on_step=reporter.on_step,
         on_epoch=reporter.on_epoch,
@@ -290,35 +282,3 @@ class _Reporter:
     def on_epoch(self, record: Mapping[str, Any]) -> None:
         if record["best"]:
             self._best = f"best {record['scores'][self._main]:.2f}"
-
-
-def _run_worker(
-    trial: Trial, files: TaskFiles, data: Mapping[str, str], directory: Path, updates: Any
-) -> Outcome:
-    return run_trial(trial, files, data, directory, updates.put)
-
-
-def _use_one_thread() -> None:
-    """Keep torch to one thread: small networks gain nothing from more where cores are shared."""
-    import torch
-
-    torch.set_num_threads(1)
-
-
-def _listen(updates: Any, callback: TrialCallback, ended: threading.Event) -> None:
-    """Pass on the reports of the workers until all runs have ended."""
-    while True:
-        try:
-            callback(updates.get(timeout=0.2))
-        except queue.Empty:
-            if ended.is_set():
-                return
-        except (EOFError, OSError):
-            return
-
-
-def _stop_workers(pool: ProcessPoolExecutor) -> None:
-    """Ask the running workers to write a checkpoint and stop between two steps."""
-    for process in list((getattr(pool, "_processes", None) or {}).values()):
-        if process.is_alive():
-            process.terminate()

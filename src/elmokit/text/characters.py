@@ -50,8 +50,19 @@ class CharacterEncoder(Protocol):
     def padding(self) -> int:
         """The id that fills the row after the end of a word."""
 
+    @property
+    def unit(self) -> str:
+        """What a word is made of, in the plural: `bytes` or `characters`."""
+
+    @property
+    def longest_word(self) -> int:
+        """Maximum length of a word in that unit; only the beginning of a longer one is read."""
+
     def encode(self, words: Sequence[str]) -> CharacterIds:
         """Return the character ids of words, and the length of each before its padding."""
+
+    def length(self, word: str) -> int:
+        """Return the length of a word in the unit of the encoder."""
 
 
 class ByteEncoder:
@@ -59,20 +70,27 @@ class ByteEncoder:
 
     marks = (BOS, EOS)
     padding = PADDING
+    unit = "bytes"
 
     def __init__(self, max_characters: int) -> None:
         """Set the maximum length of a word in bytes, including its two marks."""
         self._max_characters = max_characters
+        self.longest_word = max_characters - 2
 
     def encode(self, words: Sequence[str]) -> CharacterIds:
         """Return the byte ids of words, and the length of each before its padding."""
         return encode_words(words, self._max_characters)
+
+    def length(self, word: str) -> int:
+        """Return the number of bytes of a word in UTF-8."""
+        return len(word.encode("utf-8", "ignore"))
 
 
 class CodePointEncoder:
     """Encodes words as Unicode code points of an alphabet; all others get one common id."""
 
     marks = (NAMED_BOS, NAMED_EOS)
+    unit = "characters"
 
     def __init__(self, alphabet: Dictionary, max_characters: int) -> None:
         """Prepare the encoder.
@@ -87,6 +105,7 @@ class CodePointEncoder:
         # with the other. Its models were trained that way.
         self._begin, self._end = eow, bow
         self._max_characters = max_characters
+        self.longest_word = max_characters - 2
         self._id_of = np.full(sys.maxunicode + 1, unknown, np.int16)
         for i, entry in enumerate(alphabet):
             if len(entry) == 1:
@@ -106,6 +125,10 @@ class CodePointEncoder:
             if word in self._marks:
                 ids_UC[row, 1] = self._marks[word]
         return ids_UC, lengths_U
+
+    def length(self, word: str) -> int:
+        """Return the number of code points of a word."""
+        return len(word)
 
 
 def encode_words(words: Sequence[str], max_characters: int = 50) -> CharacterIds:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from elmokit.errors import FormatError, InputError
 from elmokit.text import parquet
 from elmokit.text.compressed import HEAD_BYTES, ByteStream, decompress, explain_damage
+from elmokit.text.content import describe_content
 
 STDIN = "-"
 """The file name that stands for standard input."""
@@ -57,6 +58,18 @@ def read_lines(path: str | Path) -> Iterator[tuple[str, str]]:
 def read_bytes(path: str | Path) -> bytes:
     """Return the content of a text file as bytes, decompressed if need be."""
     return b"".join(block.data for block in TextFile(str(path)).blocks(1 << 20))
+
+
+def read_text(path: str | Path) -> str:
+    """Return a whole file as one string, with line feeds as line ends and no byte order mark.
+
+    Positions in it are those in what `open(path, encoding="utf-8-sig").read()` returns, if the file
+    is not compressed.
+
+    Args:
+        path: A text file, compressed or not, or a Parquet file; `"-"` is stdin.
+    """
+    return "\n".join(line for _, line in read_lines(path))
 
 
 def join_paragraphs(lines: Iterable[str]) -> Iterator[str]:
@@ -128,9 +141,8 @@ def decode_lines(block: TextBlock) -> Iterator[str]:
             raise InputError(_not_utf8(block.name, number, line, error.start)) from None
         if "\0" in text:
             raise InputError(
-                f"{display_name(block.name)}, line {number} holds a NUL character, so it is UTF-16 "
-                "or a binary file; expected UTF-8 text. Convert it first, for example: "
-                "iconv -f utf-16 -t utf-8"
+                f"{display_name(block.name)}, line {number} holds a NUL character, which no text "
+                "has; remove it, or give another file"
             )
         if number == 1:
             text = text.removeprefix("\ufeff")
@@ -138,12 +150,9 @@ def decode_lines(block: TextBlock) -> Iterator[str]:
 
 
 def _not_utf8(name: str, number: int, line: bytes, position: int) -> str:
-    encoding = "latin1"
-    if number == 1 and line[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encoding = "utf-16"
     return (
         f"{display_name(name)}, line {number} is not UTF-8 (byte 0x{line[position]:02x} at "
-        f"{position}); convert it first, for example: iconv -f {encoding} -t utf-8"
+        f"{position}); convert it first, for example: iconv -f latin1 -t utf-8"
     )
 
 
@@ -178,6 +187,25 @@ class TextFile:
     def position(self) -> int:
         """Number of bytes that have been read from the disk."""
         return self._counter.count if self._counter else self._position
+
+    def texts(self) -> Iterator[str]:
+        """Yield every line of a text file, or every row of a Parquet file.
+
+        A row stays whole if it has several lines, and a row without text is an empty string, so
+        that the number of a text is that of its row.
+        """
+        try:
+            whole_rows = self.name != STDIN and self._is_parquet(self._head())
+        except OSError as error:
+            raise FormatError(f"{self.name} cannot be read: {error.strerror or error}") from None
+        if not whole_rows:
+            yield from (line for _, line in self.lines())
+            return
+        total = self.size or 0
+        for row, fraction in parquet.read_text_column(self.name, self._column):
+            self._position = int(fraction * total)
+            yield row or ""
+        self._position = total
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number, counting from 1, and the text of every line."""
@@ -220,6 +248,10 @@ class TextFile:
             with open(self.name, "rb", buffering=0) as raw:
                 yield raw
 
+    def _head(self) -> bytes:
+        with open(self.name, "rb") as file:
+            return file.read(HEAD_BYTES)
+
     def _is_parquet(self, head: bytes) -> bool:
         if self.name.endswith((".parquet", ".pq")):
             return True
@@ -236,11 +268,14 @@ class TextFile:
     def _line_blocks(self, stream: ByteStream, size: int, paragraphs: bool) -> Iterator[TextBlock]:
         line = 1
         rest = b""
+        name = display_name(self.name)
         while True:
-            with explain_damage(display_name(self.name)):
+            with explain_damage(name):
                 data = stream.read(size)
             if not data:
                 break
+            if line == 1 and not rest and (found := describe_content(data, name)):
+                raise InputError(found)
             data = rest + data
             cut = _last_end(data, paragraphs)
             if not cut and len(data) >= LONGEST_LINE:
@@ -264,6 +299,8 @@ class TextFile:
         length = 0
         for row, fraction in parquet.read_text_column(self.name, self._column):
             self._position = int(fraction * total)
+            if row is None:
+                continue
             buffered.append(row)
             length += len(row)
             if length >= size:

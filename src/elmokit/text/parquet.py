@@ -14,8 +14,8 @@ BATCH_ROWS = 256
 """Number of rows that are read at once."""
 
 
-def read_text_column(name: str, column: str | None) -> Iterator[tuple[str, float]]:
-    """Yield the strings of a column, each with the fraction of the file that has been read.
+def read_text_column(name: str, column: str | None) -> Iterator[tuple[str | None, float]]:
+    """Yield the rows of a column of strings, each with the fraction of the file read so far.
 
     Args:
         name: Path of the Parquet file.
@@ -32,8 +32,7 @@ def read_text_column(name: str, column: str | None) -> Iterator[tuple[str, float
             for batch in file.iter_batches(BATCH_ROWS, columns=[chosen]):
                 done += batch.num_rows
                 for row in batch.column(0).to_pylist():
-                    if row is not None:
-                        yield row, done / file.metadata.num_rows
+                    yield row, done / file.metadata.num_rows
     except UnicodeDecodeError as error:
         raise InputError(f"{name}, before row {done}: the text is not UTF-8 ({error})") from None
     except (pa.ArrowException, OSError) as error:

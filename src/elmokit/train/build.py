@@ -11,6 +11,7 @@ An interrupted build leaves nothing behind (`corpus_directory.py`).
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +25,7 @@ from elmokit.engine.native import usable_processors
 from elmokit.errors import FormatError, InputError
 from elmokit.text.files import STDIN, TextBlock, TextFile, display_name, find_files
 from elmokit.text.vocabulary import UNKNOWN, Vocabulary
+from elmokit.train.advice import advise_on_corpus
 from elmokit.train.chunks import Chunk, ChunkJob, TextForm, read_chunks
 from elmokit.train.corpus import COUNTS, TRAIN, VALID, VOCABULARY, WORDS, Corpus
 from elmokit.train.corpus_directory import (
@@ -137,7 +139,10 @@ def build_corpus(
         metadata["options"]["vocabulary"] = "given" if vocabulary is not None else "made"
         write_manifest(directory, metadata)
         replace_directory(directory, target, force)
-    return Corpus.open(target)
+    corpus = Corpus.open(target)
+    for advice in advise_on_corpus(corpus):
+        warnings.warn(advice, stacklevel=2)
+    return corpus
 
 
 class _CorpusBuilder:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from elmokit.errors import FormatError
+from elmokit.storage import explain_write_errors, sync_file
 
 ARRAYS, VALUES = "state.safetensors", "state.json"
 KEEP = 2
@@ -33,18 +34,29 @@ def save(directory: Path, step: int, arrays: Mapping[str, Tensor], values: dict[
     if target.exists():
         return
     shutil.rmtree(stage, ignore_errors=True)
-    stage.mkdir(parents=True)
     plain = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in arrays.items()}
-    save_file(plain, stage / ARRAYS)
-    (stage / VALUES).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-    for name in (ARRAYS, VALUES):
-        with (stage / name).open("rb") as file:
-            os.fsync(file.fileno())
-    os.rename(stage, target)
+    with explain_write_errors(target, kept=lambda: describe_kept(directory)):
+        try:
+            stage.mkdir(parents=True)
+            save_file(plain, stage / ARRAYS)
+            (stage / VALUES).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+            for name in (ARRAYS, VALUES):
+                sync_file(stage / name)
+            os.rename(stage, target)
+        except BaseException:
+            shutil.rmtree(stage, ignore_errors=True)
+            raise
     for old in _list_checkpoints(directory)[:-KEEP]:
         shutil.rmtree(old, ignore_errors=True)
     for incomplete in directory.glob(".step-*"):
         shutil.rmtree(incomplete, ignore_errors=True)
+
+
+def describe_kept(directory: Path) -> str:
+    """Return what an unfinished run can continue from, for an error message."""
+    newest = find_newest(directory)
+    kept = "no checkpoint was written yet" if newest is None else f"{newest.name} is kept"
+    return f"{kept}. Make room, then give the same command with --resume"
 
 
 def find_newest(directory: Path) -> Path | None:

@@ -11,16 +11,10 @@ Shape letters: N words of a chunk, S its sentences, U its distinct words.
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
-import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +24,7 @@ import numpy.typing as npt
 from elmokit.errors import ElmoError
 from elmokit.text.characters import BOS, EOS
 from elmokit.text.files import TextBlock, decode_lines, join_paragraphs
+from elmokit.workers import WorkerDied, WorkerPool
 
 TextForm = Literal["running", "wrapped", "lines", "tokenized"]
 """What a line of the input is: a paragraph ("running"), part of a paragraph that ends at a blank
@@ -202,45 +197,25 @@ def read_chunks(
 
     Jobs are taken only a few ahead of the work. Close the iterator to stop early.
     """
-    work = partial(_work, form=form)
     if processes == 1:
-        yield from map(work, jobs)
+        yield from (_work(job, form) for job in jobs)
         return
-    # Not forked: the parent may have threads, whose locks a fork would copy as they are.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, context, _start_worker)
     waiting: deque[Future[Path]] = deque()
     try:
-        for job in jobs:
-            waiting.append(pool.submit(work, job))
-            if len(waiting) > 2 * processes:
+        with WorkerPool(processes) as pool:
+            for job in jobs:
+                waiting.append(pool.submit(_work, job, form))
+                if len(waiting) > 2 * processes:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    except BrokenProcessPool:
+    except WorkerDied as error:
         raise ElmoError(
-            "a worker process died, perhaps because memory ran out; try fewer processes: "
-            "--processes 1"
+            f"{error}. Try fewer processes: --processes 1 (in Python, processes=1)"
         ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _work(job: ChunkJob, form: TextForm) -> Path:
     path, blocks = job
     read_chunk(blocks, form).save(path)
     return path
-
-
-def _start_worker() -> None:
-    """Prepare a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets Ctrl-C too, and stops workers
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-
-
-def _exit_with_parent() -> None:
-    """End this process when its parent dies, since a killed parent cannot stop its workers."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

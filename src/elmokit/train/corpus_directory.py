@@ -17,7 +17,7 @@ from typing import Any
 
 import elmokit
 from elmokit.errors import InputError
-from elmokit.storage import checksum
+from elmokit.storage import checksum, explain_write_errors
 from elmokit.train.corpus import MANIFEST, VERSION, combine_checksums
 
 
@@ -39,13 +39,14 @@ def check_target(target: Path, force: bool) -> None:
 @contextmanager
 def staging_directory(target: Path) -> Iterator[Path]:
     """Make a directory on the target's disk; delete it at the end unless it was moved."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     directory = _hidden(target, "partial")
-    directory.mkdir()
-    try:
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    with explain_write_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        directory.mkdir()
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def write_manifest(directory: Path, metadata: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from elmokit.formats.detect import NATIVE_NAMES
 from elmokit.formats.native import MANIFEST
 from elmokit.nn.samplers import CandidateSampler, FullSampler, LogUniformSampler, PoissonSampler
 from elmokit.text.characters import ByteEncoder
+from elmokit.train.advice import advise_on_run
 from elmokit.train.batches import make_batch_reader
 from elmokit.train.budget import Budget
 from elmokit.train.corpus import Corpus
@@ -186,7 +188,11 @@ def _train_in_group(
     # Sentences start from the zero state, as in training; a model of a stream finds its own start.
     settled = State.zeros(config) if recipe.text == "sentences" else None
     model = BiLM(config, weights, corpus.vocabulary, settled)
-    return TrainingRun(out, loop, corpus, group, model, options).train()
+    elmo = TrainingRun(out, loop, corpus, group, model, options).train()
+    if group.rank == 0:
+        for advice in advise_on_run(corpus, plan.budget, loop.progress.tokens):
+            warnings.warn(advice, stacklevel=5)
+    return elmo
 
 
 def with_shards(recipe: Recipe, device: str) -> Recipe:

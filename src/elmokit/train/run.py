@@ -30,7 +30,7 @@ from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.formats.detect import NATIVE_NAMES
 from elmokit.formats.native import MANIFEST
 from elmokit.lm import Perplexity, perplexity
-from elmokit.storage import write_text
+from elmokit.storage import explain_write_errors, write_text
 from elmokit.train import checkpoint
 from elmokit.train.budget import Budget
 from elmokit.train.corpus import Corpus
@@ -212,6 +212,12 @@ class TrainingRun:
         Ctrl-C and SIGTERM stop between two steps, with a checkpoint. With early stopping, the best
         model so far is saved too.
         """
+        with explain_write_errors(
+            self._out, kept=lambda: checkpoint.describe_kept(self._checkpoints)
+        ):
+            return self._train()
+
+    def _train(self) -> Elmo:
         stopping = self._early_stopping
         if stopping is not None and stopping.initial is None:
             self._evaluate(self._options.evaluation_words)
@@ -243,9 +249,11 @@ class TrainingRun:
                     self._loop.intact = False
                 raise
             finally:
-                if self._loop.intact:
-                    self._save_checkpoint()
-                self._loop.close()
+                try:
+                    if self._loop.intact:
+                        self._save_checkpoint()
+                finally:
+                    self._loop.close()
 
     def _after_step(self, step: StepMetrics) -> None:
         progress = self._loop.progress

@@ -7,6 +7,7 @@ adapting from learning by heart. Knows nothing about networks.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,16 +94,19 @@ def build_source_corpus(
     size = vocabulary if isinstance(vocabulary, int) else None
     only_once = source.valid or STDIN in source.texts
     for percent in HELD_OUT_PERCENT[1:2] if only_once else HELD_OUT_PERCENT:
-        corpus = build_corpus(
-            source.texts,
-            directory,
-            CorpusOptions(source.form, size=size, held_out=percent, column=source.column),
-            valid=source.valid,
-            vocabulary=fixed,
-            processes=1 if _is_small(source) else None,
-            force=True,
-            on_chunk=on_chunk,
-        )
+        with warnings.catch_warnings():
+            # Its advice is about a corpus of one's own, with a vocabulary of its own.
+            warnings.simplefilter("ignore", UserWarning)
+            corpus = build_corpus(
+                source.texts,
+                directory,
+                CorpusOptions(source.form, size=size, held_out=percent, column=source.column),
+                valid=source.valid,
+                vocabulary=fixed,
+                processes=1 if _is_small(source) else None,
+                force=True,
+                on_chunk=on_chunk,
+            )
         if corpus.valid is not None and corpus.valid.tokens >= MIN_HELD_OUT_WORDS:
             break
     if corpus.valid is None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from elmokit.errors import InputError
 from elmokit.vectors import hdf5, npz, parquet
 from elmokit.vectors.spool import Spool, VectorArray
+from elmokit.vectors.tables import TABLES
 
 
 class VectorReader(Protocol):
@@ -55,9 +56,20 @@ FORMATS: dict[str, VectorFormat] = {
 """The format of each file name ending."""
 
 
-def format_for(path: Path) -> VectorFormat:
-    """Return the format of a file by its name."""
+VectorLayout = Literal["arrays", "words", "pooled"]
+"""What a file holds: an array per sentence, or a table with a row per word or per sentence."""
+
+
+def format_for(path: Path, layout: VectorLayout = "arrays") -> VectorFormat:
+    """Return the format of a file by its name, and by the layout in which it is written."""
     suffix = path.suffix.lower()
+    if layout not in get_args(VectorLayout):
+        raise InputError(f"layout is {layout!r}; expected 'arrays', 'words' or 'pooled'")
+    if layout != "arrays":
+        if suffix != ".parquet":
+            what = "one row per word" if layout == "words" else "one vector per sentence"
+            raise InputError(f"{path}: a table with {what} is written to a file named *.parquet")
+        return TABLES[layout]
     if suffix not in FORMATS:
         found = f"ends in {suffix!r}" if suffix else "has no file name ending"
         raise InputError(f"{path} {found}; expected one of {', '.join(FORMATS)}")

@@ -16,13 +16,13 @@ interruption is the business of `spool.py`.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from elmokit.errors import FormatError
+from elmokit.formats.hdf5_writing import create_hdf5
 from elmokit.vectors.spool import Spool, VectorArray
 
 NAME = "hdf5"
@@ -43,7 +43,10 @@ def write(path: Path, spool: Spool) -> None:
     """Write the sentences of a complete spool to an HDF5 file."""
     import h5py
 
-    with _create(path) as file:
+    # Groups in the format of HDF5 1.8 (2008) hold a million names in constant memory; those of the
+    # older format, which is the default of h5py, keep all names in memory.
+    library = (h5py.h5f.LIBVER_V18, h5py.h5f.LIBVER_V18)
+    with create_hdf5(path, creation=_timeless("FILE_CREATE"), library=library) as file:
         # No object stores a time, so that equal input gives equal bytes.
         group = h5py.Group(h5py.h5g.create(file.id, b"elmokit", gcpl=_timeless("GROUP_CREATE")))
         group.attrs["layout"] = LAYOUT
@@ -77,20 +80,6 @@ def write(path: Path, spool: Spool) -> None:
         if to_index is not None:
             index = file.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
             index[0] = json.dumps(to_index)
-
-
-def _create(path: Path) -> Any:
-    """Create a file with groups in the format of HDF5 1.8 (2008), without times.
-
-    These hold a million names in constant memory; the older format, which is the default of h5py,
-    keeps all names in memory.
-    """
-    import h5py
-
-    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
-    access.set_libver_bounds(h5py.h5f.LIBVER_V18, h5py.h5f.LIBVER_V18)
-    properties = _timeless("FILE_CREATE")
-    return h5py.File(h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_TRUNC, properties, access))
 
 
 def _timeless(kind: str) -> Any:

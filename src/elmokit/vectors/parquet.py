@@ -1,4 +1,6 @@
-"""Vectors in Parquet files, one row per sentence, for pandas, Polars, DuckDB and Spark.
+"""Vectors in Parquet files, one row per sentence with all its words.
+
+`tables.py` has the layouts with one vector per row, for queries.
 
     index        int64, the line number
     words        list<string>
@@ -29,6 +31,7 @@ import numpy as np
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
 from elmokit.vectors.spool import Spool, VectorArray
+from elmokit.vectors.tables import TableReader, table_layout
 
 NAME = "parquet"
 LAYOUT = 1
@@ -110,8 +113,11 @@ def _table(schema: Any, start: int, texts: list[bytes], arrays: list[VectorArray
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def open_file(path: Path) -> ParquetReader:
-    """Open a Parquet file of elmokit."""
+def open_file(path: Path) -> ParquetReader | TableReader:
+    """Open a Parquet file of elmokit, in this layout or as a table of words or sentences."""
+    check_installed()
+    if table_layout(path) is not None:
+        return TableReader(path)
     return ParquetReader(path)
 
 

@@ -12,9 +12,10 @@ from typing import Any, Self
 import numpy as np
 
 from elmokit.errors import InputError, InputTypeError
-from elmokit.storage import atomic_write
-from elmokit.vectors.file_formats import VectorFormat, format_for, partial_path
+from elmokit.storage import atomic_write, explain_write_errors
+from elmokit.vectors.file_formats import VectorFormat, VectorLayout, format_for, partial_path
 from elmokit.vectors.spool import DTYPES, Spool, VectorArray
+from elmokit.vectors.tables import describe_sentence
 
 
 def open_writer(
@@ -24,6 +25,7 @@ def open_writer(
     dtype: str = "float32",
     restart: bool = False,
     overwrite: bool = False,
+    layout: VectorLayout = "arrays",
 ) -> VectorWriter:
     """Begin a file of vectors, or continue one whose writing was interrupted.
 
@@ -34,9 +36,11 @@ def open_writer(
         dtype: Precision in the file: `"float32"` or `"float16"`.
         restart: Discard what an interrupted run has stored.
         overwrite: Replace the file if it exists, in one step at the end.
+        layout: `"arrays"`: an array per sentence. `"words"` and `"pooled"`: a Parquet table with a
+            row per word, or a row per sentence with one vector.
     """
     target = Path(path)
-    file_format = format_for(target)
+    file_format = format_for(target, layout)
     file_format.check_installed()
     if dtype not in DTYPES:
         raise InputError(f"dtype is {dtype!r}; expected one of {', '.join(map(repr, DTYPES))}")
@@ -55,13 +59,14 @@ def open_writer(
     )
     if target.exists() and not overwrite and (restart or not unfinished.exists()):
         raise exists
-    spool = Spool(unfinished, header, restart)
+    with explain_write_errors(target):
+        spool = Spool(unfinished, header, restart)
     # A spool with an end mark belongs to a run that was killed between renaming the finished file
     # and removing the spool; the file may exist already, and is made again.
     if target.exists() and not overwrite and not spool.ended:
         spool.close(remove=spool.count == 0)
         raise exists
-    return VectorWriter(target, file_format, spool)
+    return VectorWriter(target, file_format, spool, layout)
 
 
 class VectorWriter:
@@ -71,44 +76,70 @@ class VectorWriter:
     next `open_writer` continues from there.
     """
 
-    def __init__(self, target: Path, file_format: VectorFormat, spool: Spool) -> None:
+    def __init__(
+        self,
+        target: Path,
+        file_format: VectorFormat,
+        spool: Spool,
+        layout: VectorLayout = "arrays",
+    ) -> None:
         self.done = spool.count
         """Number of sentences that an interrupted earlier run has stored."""
         self._target, self._format, self._spool = target, file_format, spool
-        self._dtype = spool.dtype
+        self._dtype, self._layout = spool.dtype, layout
         self._stored = spool.texts()
         self._skipped = 0
 
-    def skip(self, words: Sequence[str]) -> None:
+    def skip(self, words: Sequence[str], text: str | None = None) -> None:
         """Pass over one of the first `done` sentences; raise `InputError` if it has changed."""
         position = self._skipped
         if position == self.done:
             raise InputError(f"sentence {position} is not stored yet; call write(), not skip()")
         stored = next(self._stored)
-        if _text_of(words, position) != stored:
+        if self._record(words, text, position) != stored:
+            before = json.loads(stored)
+            before = before if self._layout == "arrays" else before["words"]
             raise InputError(
                 f"sentence {position} (counting from 0) differs from the one that the interrupted "
-                f"run stored: found {_short(words)}, stored {_short(json.loads(stored))}; give the "
+                f"run stored: found {_short(words)}, stored {_short(before)}; give the "
                 "same input, or start again with restart=True (--restart)"
             )
         self._skipped += 1
 
-    def write(self, words: Sequence[str], array: VectorArray) -> None:
-        """Store the next sentence: T words and their vectors, (T, D) or (L+1, T, D)."""
+    def write(self, words: Sequence[str], array: VectorArray, text: str | None = None) -> None:
+        """Store the next sentence.
+
+        Args:
+            words: The T words of the sentence.
+            array: Their vectors, (T, D) or (L+1, T, D); in the layout `"pooled"`, (D,) or (L+1, D).
+            text: The sentence as it was before it was split into words, for a table; by default
+                the words with spaces between them.
+        """
         position = self._spool.count
         if self._skipped < self.done:
             raise InputError(
                 f"{self.done} sentences are stored already, but only {self._skipped} of them were "
                 "skipped; call skip(words) for each of the first `done` sentences"
             )
-        text = _text_of(words, position)
+        record = self._record(words, text, position)
+        pooled = self._layout == "pooled"
+        if pooled and isinstance(array, np.ndarray) and array.ndim in (1, 2):
+            array = array[..., None, :]
         array = self._checked(array, position)
-        if array.shape[-2] != len(words):
+        if array.shape[-2] != (1 if pooled else len(words)):
             raise InputError(
                 f"sentence {position} has {len(words)} words, but vectors for {array.shape[-2]} "
                 f"(shape {array.shape}, expected (T, D) or (layers, T, D))"
             )
-        self._spool.append(text, array)
+        with explain_write_errors(self._target, kept=self._kept):
+            self._spool.append(record, array)
+
+    def _record(self, words: Sequence[str], text: str | None, position: int) -> bytes:
+        """Return what the spool stores about a sentence besides its vectors."""
+        plain = _text_of(words, position)
+        if self._layout == "arrays":
+            return plain
+        return json.dumps(describe_sentence(words, text)).encode("ascii")
 
     def __enter__(self) -> Self:
         return self
@@ -134,10 +165,20 @@ class VectorWriter:
                 f"the input ended after {self._skipped} sentences, but the interrupted run stored "
                 f"{self.done}; give the same input, or start again with restart=True (--restart)"
             )
-        self._spool.end()
         temporary = Path(f"{self._spool.path}.tmp")
-        with atomic_write(self._target, temporary=temporary, sync=True):
-            self._format.write(temporary, self._spool)
+        with explain_write_errors(self._target, kept=self._kept):
+            self._spool.end()
+            with atomic_write(self._target, temporary=temporary, sync=True):
+                self._format.write(temporary, self._spool)
+
+    def _kept(self) -> str:
+        """Return what is stored and how to go on, for an error message."""
+        if not self._spool.count:
+            return "nothing was kept. Make room or choose another place, then run it again"
+        return (
+            f"{self._spool.count:,} sentences are kept in {self._spool.path.name}. Make room, then "
+            "run the same again, and it will continue"
+        )
 
     def _checked(self, array: VectorArray, position: int) -> VectorArray:
         """Return the array in the dtype of the file, after checking its type and shape."""
@@ -162,9 +203,9 @@ class VectorWriter:
         narrower = self._dtype.itemsize < array.dtype.itemsize or self._dtype.itemsize == 2
         if narrower and not np.isfinite(stored).all():
             value = array[~np.isfinite(stored)][0]
-            advice = (
-                "; use dtype='float32'" if self._dtype.itemsize == 2 else "; rescale the vectors"
-            )
+            advice = "; rescale the vectors"
+            if self._dtype.itemsize == 2:
+                advice = "; store float32, dtype='float32' (without --float16)"
             if not np.isfinite(value):
                 advice = "; the vectors are invalid"
             raise InputError(

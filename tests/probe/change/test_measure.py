@@ -17,7 +17,7 @@ from elmokit.probe.change.measure import (
 from elmokit.probe.change.render import MEASURES, render_figures, render_tables
 from elmokit.probe.change.targets import TargetWord, parse_target
 from elmokit.probe.ranks import spearman
-from elmokit.probe.results import Measurement, make_signature
+from elmokit.probe.results import Measurement, load_measurement, make_signature
 
 THEN = [
     f"She saw a {kind} mouse in the {place} .".split()
@@ -131,31 +131,94 @@ def test_gold_scores(elmo: Elmo) -> None:
 
 
 def test_it_is_shown(measured: Measurement) -> None:
-    ranking, layers, *examples = render_tables(measured)
+    ranking, control, layers, *examples = render_tables(measured)
     assert [row[0] for row in ranking.rows] == ["mouse", "water"]
     one = measured["words"][0]["layers"]["2"]
-    assert ranking.rows[0][1] == f"{one['prt']:.3f}" and ranking.rows[0][4] == f"{one['apd']:.3f}"
-    assert ranking.rows[0][7:] == ["12", "12"]
+    shown = dict(zip(ranking.columns, ranking.rows[0], strict=True))
+    assert list(shown) == "word PRT chance halves p q APD within then now".split()
+    assert shown["PRT"] == f"{one['prt']:.3f}" and shown["APD"] == f"{one['apd']:.3f}"
+    assert shown["q"] == f"{one['prt_q']:.4f}" and (shown["then"], shown["now"]) == ("12", "12")
     assert (0, 0) in ranking.bold and (1, 0) not in ranking.bold
     assert "rare (1 and 0)" in ranking.note
+    for text in ("cosine distance between the mean vectors", "mean cosine distance between a use"):
+        assert text in ranking.note, "what PRT and APD are"
+    assert [row[0] for row in control.rows] == ["then and now", "halves of then", "halves of now"]
+    assert control.rows[0][4] == "1", "one word with p <= 0.05"
     assert layers.columns[1:] == ["characters", "LSTM 1", "LSTM 2", "untrained"]
-    assert layers.rows[0][1] == "0.000" and layers.rows[0][3] == ranking.rows[0][1]
+    assert layers.rows[0][1] == "0.000" and layers.rows[0][3] == shown["PRT"]
     assert len(examples) == 2 and "“mouse”" in examples[0].title
     assert [row[0] for row in examples[0].rows] == ["then", "", "", "", "", "now", "", "", "", ""]
     assert all(row[2] == "mouse" for row in examples[0].rows)
     assert any("button of your" in row[1] for row in examples[0].rows[5:])
     by_excess = render_tables({**measured, "by": "excess"})[0]
-    assert by_excess.columns[-1] == "excess"
-    assert by_excess.rows[0][-1] == f"{one['excess']:+.3f}"
+    assert by_excess.columns[1] == "APD − within"
+    assert by_excess.rows[0][1] == f"{one['excess']:.3f}"
 
 
 def test_it_is_drawn(measured: Measurement) -> None:
     drawn = {picture.name: picture.svg for picture in render_figures(measured)}
-    assert list(drawn) == ["prt", "apd", "uses-1", "uses-2"]
+    assert list(drawn) == ["prt", "apd", "uses-mouse", "uses-water"]
     one = measured["words"][0]["layers"]["2"]
     assert f">{one['prt']:.3f}<" in drawn["prt"] and f">{one['apd']:.2f}<" in drawn["apd"]
-    assert drawn["uses-1"].count("<circle") == 2 + 20
-    assert "your *mouse*" in drawn["uses-1"] and "*water*" in drawn["uses-2"]
+    assert drawn["uses-mouse"].count("<circle") == 2 + 20
+    assert "your *mouse*" in drawn["uses-mouse"] and "*water*" in drawn["uses-water"]
+
+
+def test_figures_have_names_that_files_can_have(measured: Measurement) -> None:
+    words = [{**word, "word": name} for word, name in zip(
+        measured["words"] * 2, ["../Über", "über", "#", "a b"], strict=True
+    )]  # fmt: skip
+    names = [figure.name for figure in render_figures({**measured, "words": words})][2:]
+    assert names == ["uses-Über", "uses-über-2", "uses-3", "uses-a-b"]
+
+
+def test_a_measurement_of_an_older_version() -> None:
+    old = load_measurement(Path(__file__).parent / "change-0.1.json")
+    ranking, layers, *examples = render_tables(old)
+    assert ranking.columns == "word PRT chance p APD within then now".split()
+    assert "permuted single uses" in ranking.note and layers.title == "PRT by layer"
+    assert len(examples) == 1 and len(render_figures(old)) == 3
+
+
+def documents(sentences: list[list[str]], size: int) -> list[list[str]]:
+    """Sentences in documents of some sentences each."""
+    return [
+        words for k in range(0, len(sentences), size) for words in [*sentences[k : k + size], []]
+    ]
+
+
+def test_documents_are_permuted(elmo: Elmo) -> None:
+    target = [parse_target("mouse")]
+    by_document = compare_uses(elmo, documents(THEN, 2), documents(NOW, 3), target, unit="document")
+    assert by_document.words[0].units == (6, 4)
+    assert by_document.texts == {"then": (6, 12), "now": (4, 12)}
+    automatic = compare_uses(elmo, documents(THEN, 1), documents(NOW, 3), target)
+    assert automatic.units == {"then": "documents", "now": "blocks"}
+    assert automatic.words[0].units == (12, 12)
+    one_each = compare_uses(elmo, documents(THEN, 12), NOW, target, unit="document").words[0]
+    assert one_each.units == (1, 1) and one_each.layers["2"].prt_p is None
+    assert one_each.halves == {"then": None, "now": None}
+    shown = change_measurement(
+        compare_uses(elmo, documents(THEN, 12), NOW, target, unit="document"),
+        make_signature(elmo, {}),
+    )
+    assert render_tables(shown)[0].rows[0][2:6] == ["–"] * 4
+    assert render_figures(shown)
+
+
+def test_frequent_words_are_the_reference(elmo: Elmo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elmokit.probe.change.targets.REFERENCE_TEXT", 10)
+    monkeypatch.setattr("elmokit.probe.change.targets.REFERENCE_WORDS", 2)
+    then, now = THEN + SAME[::2], NOW + SAME[1::2]
+    results = compare_uses(elmo, then, now, [parse_target("water"), parse_target("mouse")])
+    assert list(results.reference) == ["mouse", "the"], "one is a target itself"
+    assert results.reference["mouse"].prt == results.words[0].layers["2"].prt
+    shown = change_measurement(results, make_signature(elmo, {}))
+    ranking, control, *_ = render_tables(shown)
+    assert (0, 0) not in ranking.bold, "not farther apart than frequent words"
+    assert control.rows[-1][:2] == ["most frequent words", "2"]
+    farthest = max(results.reference, key=lambda name: results.reference[name].prt)
+    assert f"largest for “{farthest}”" in control.note
 
 
 def test_what_cannot_be_measured(elmo: Elmo, bilm) -> None:
@@ -191,6 +254,12 @@ def test_files_and_sentences_give_the_same_numbers(elmo: Elmo, tmp_path: Path) -
     assert stages == ["reading text 1 of 2", "reading text 2 of 2", "embedding uses of “mouse”"]
     words = semantic_change(elmo, THEN, NOW, [parse_target("mouse")], form="tokenized")
     assert files["words"] == words["words"]
+    marked = semantic_change(elmo, documents(THEN, 4), documents(NOW, 4), ["mouse"], unit="block")
+    paths[0].write_text("\n".join(" ".join(words) for words in documents(THEN, 4)) + "\n")
+    paths[1].write_text("\n".join(" ".join(words) for words in documents(NOW, 4)) + "\n")
+    blank_lines = semantic_change(elmo, *paths, ["mouse"], form="tokenized", unit="block")
+    assert blank_lines["words"] == marked["words"] and blank_lines["texts"] == marked["texts"]
+    assert marked["texts"]["then"] == {"documents": 3, "sentences": 12, "unit": "blocks"}
     for found in (files, words):
         assert list(found["signature"]["data"]) == ["then", "now"]
         assert found["signature"]["uses"] == 200 and found["signature"]["least"] == 5

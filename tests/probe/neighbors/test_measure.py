@@ -9,6 +9,7 @@ from tests.conftest import small_config
 from elmokit.bilm.random import random_bilm
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
+from elmokit.probe.neighbors import measure
 from elmokit.probe.neighbors.index import Index
 from elmokit.probe.neighbors.measure import find_neighbors, find_static_words
 from elmokit.probe.neighbors.render import render_figures, render_tables
@@ -123,3 +124,33 @@ def test_another_model(elmo: Elmo, tmp_path: Path) -> None:
     other = Elmo(random_bilm(small_config(), seed=5))
     with pytest.raises(InputError, match="another model"):
         find_neighbors(other, "bank", "A bank .", index)
+
+
+GERMAN = """die katze sitzt unter einem hohen baum während draußen der regen gegen
+unsere fenster schlägt
+niemand wusste genau warum sie gestern nicht gekommen waren obwohl alle lange gewartet hatten"""
+
+
+def test_english_vectors_are_not_shown_beside_another_language(
+    elmo: Elmo, vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMOKIT_CACHE", str(tmp_path / "cache"))
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text(GERMAN + "\n", encoding="utf-8")
+    known = ["die", "der", "sie", "nicht", "baum", "regen", "bank", "money"]
+    monkeypatch.setattr(measure, "has_glove", lambda: True)
+    monkeypatch.setattr(measure, "read_static", lambda source: (known, np.eye(8, dtype=np.float32)))
+    german = find_neighbors(elmo, "baum", "Ein Baum .", corpus)
+    assert german["static"] is None and german["signature"]["vectors"] is None
+    assert 0 < german["glove_coverage"] < 0.2
+    assert "GloVe is left out" in render_tables(german)[0].note
+    asked = find_neighbors(elmo, "baum", "Ein Baum .", corpus, static_vectors="glove")
+    assert asked["static"]["name"] == "GloVe" and not render_tables(asked)[0].note
+    monkeypatch.setattr(
+        measure, "read_static", lambda source: (GERMAN.split(), np.eye(len(GERMAN.split())))
+    )
+    fitting = find_neighbors(elmo, "baum", "Ein Baum .", corpus)
+    assert fitting["glove_coverage"] == 1 and fitting["static"]["name"] == "GloVe"
+    monkeypatch.setattr(measure, "read_static", lambda source: (known, np.eye(8, dtype=np.float32)))
+    corpus.write_text("Ein Baum .\n")
+    assert find_neighbors(elmo, "baum", "Der Baum .", corpus)["static"] is not None, "too few words"

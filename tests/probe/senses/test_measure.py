@@ -212,7 +212,8 @@ def test_pictures(found: dict[str, Any]) -> None:
 
 def test_a_file_shows_the_same(found: dict[str, Any], tmp_path: Path) -> None:
     written = results.save_measurement(found, tmp_path)
-    assert [path.name for path in written] == ["wsd.json", "wsd.svg", "wsd-parts.svg"]
+    tables = ["wsd.tex", "wsd.csv", "wsd-2.csv", "wsd-3.csv"]
+    assert [path.name for path in written] == ["wsd.json", *tables, "wsd.svg", "wsd-parts.svg"]
     again = results.load_measurement(written[0])
     assert results.render_tables(again) == render_tables(found)
     assert results.render_figures(again) == render_figures(found)

@@ -205,7 +205,10 @@ def test_answers_for_machines_and_for_people() -> None:
     )
     record = coref.data.to_record(example, clusters)
     assert record["sentences"][1] == ["She", "smiled", "."]
-    assert record["clusters"][1][0] == {"sentence": 0, "start": 2, "end": 4, "text": "her father"}
+    assert record["clusters"][1][0] == {
+        **{"sentence": 0, "start": 2, "end": 4, "text": "her father"},
+        **{"start_char": 9, "end_char": 19},
+    }
     shown = coref.data.render(example, clusters)
     assert shown.plain == "[Emma]1 saw [[her]1 [father]2]2 .\n[She]1 smiled ."
     emma, she = shown.plain.index("Emma"), shown.plain.index("She")

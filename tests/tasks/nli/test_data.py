@@ -135,6 +135,7 @@ def test_an_answer_for_machines_and_for_people() -> None:
         "hypothesis": ["Wet"],
         "gold_label": "contradiction",
         "prediction": "entailment",
+        "confidence": 0.75,
         "probabilities": {"contradiction": 0.25, "entailment": 0.75},
     }
     lines = render(pair, SURE).plain.splitlines()

@@ -208,8 +208,16 @@ def test_an_answer_as_a_record() -> None:
     assert to_record(parse([CONTEXT, "Who?"]), given) == {
         "id": "question",
         "question": "Who ?",
-        "answer": {"text": "NASA", "start": 53, "end": 57, "score": 0.5},
-        "others": [{"text": "Apollo", "start": 4, "end": 10, "score": 0.25}],
+        "answer": {
+            **{"text": "NASA", "start": 53, "end": 57, "score": 0.5},
+            **{"start_char": 53, "end_char": 57, "confidence": 0.5},
+        },
+        "others": [
+            {
+                **{"text": "Apollo", "start": 4, "end": 10, "score": 0.25},
+                **{"start_char": 4, "end_char": 10, "confidence": 0.25},
+            }
+        ],
     }
 
 

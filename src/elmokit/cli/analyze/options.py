@@ -112,8 +112,8 @@ def run_analysis(kind: str, analyze: Callable[..., Analysis], options: AnalysisO
         options: The values of the options.
     """
     from elmokit.cli.results import save_and_print
-    from elmokit.cli.task.progress import show_trials
     from elmokit.progress import ProgressDisplay
+    from elmokit.tasks.display import show_trials
 
     settings, files = options.task.settings(), options.task.files(options.test)
     with ProgressDisplay() as display:

@@ -65,23 +65,20 @@ def command(
     """
     from rich.console import Console
 
-    from elmokit.cli.task.progress import show_trials
     from elmokit.cli.task.tables import comparison_table, weights_lines
-    from elmokit.progress import ProgressDisplay
     from elmokit.storage import write_text
     from elmokit.tasks import compare
 
     settings, files = options.settings(), options.files(test)
-    with ProgressDisplay() as display:
-        comparison = compare(
-            settings,
-            files,
-            out,
-            seeds=range(seeds),
-            shares=shares or (1.0,),
-            jobs=jobs,
-            callback=show_trials(display),
-        )
+    comparison = compare(
+        settings,
+        files,
+        out,
+        seeds=range(seeds),
+        shares=shares or (1.0,),
+        jobs=jobs,
+        progress=True,
+    )
     numbers = comparison.to_dict()
     path = Path(out).expanduser() / "comparison.json"
     write_text(path, json.dumps(numbers, indent=1) + "\n")

@@ -44,7 +44,9 @@ def command(model: str, file: str, elmo: str | None, out: str | None, as_json: b
     examples = trained.prepare(tasks.read(task.name, file))
     for reason, count in sorted(examples.skipped.items()):
         click.echo(f"{count:,} skipped: {reason}", err=True)
-    with ProgressDisplay(lines=False) as display:
+    if problem := trained.describe_unknown_labels(examples):
+        click.echo(f"elmo: warning: {problem}", err=True)
+    with ProgressDisplay() as display:
         predictions = trained.predict_examples(examples.items, display.counter("predicting"))
     scores = task.score(examples.items, predictions)
     if out:

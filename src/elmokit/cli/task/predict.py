@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
-import os
-import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -22,7 +20,16 @@ if TYPE_CHECKING:
 @click.argument("model", metavar="DIR")
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @click.option(
-    "--file", "source", metavar="FILE", help="Dataset file to predict; its labels are ignored."
+    "--file",
+    "source",
+    metavar="FILE",
+    help="Dataset file to predict, whose labels are ignored; with --text, a file of running text.",
+)
+@click.option(
+    "--text",
+    "running",
+    is_flag=True,
+    help="TEXT, stdin or FILE is running text: it is split into sentences, each with a prediction.",
 )
 @click.option(
     "--out",
@@ -41,6 +48,7 @@ def command(
     model: str,
     texts: tuple[str, ...],
     source: str | None,
+    running: bool,
     out: str | None,
     elmo: str | None,
     as_json: bool,
@@ -52,13 +60,18 @@ def command(
     a tab. With --file the predictions are written in the task's own format, as official scorers
     read it.
 
+    --text splits running text into sentences. The predictions of a --file are then JSON lines, one
+    per sentence, whose start_char and end_char are positions in the text of the file (as Python's
+    open with encoding="utf-8-sig" reads it). --json prints the same for TEXT.
+
     \b
     elmo task predict my-ner "Ada Lovelace lived in London."
     elmo task predict my-nli "A man plays a guitar." "Someone makes music." --json
     elmo task predict my-srl "She [gave] him a book."
     elmo task predict my-ner --file test.conll --out predictions.conll
+    elmo task predict my-ner --file news.txt --text --out entities.jsonl
 
-    In Python: `elmokit.tasks.load` and `Trained.predict`.
+    In Python: `elmokit.tasks.load`, `Trained.predict` and `Trained.predict_text`.
     """
     if texts and source:
         raise click.UsageError("give TEXT or --file, not both")
@@ -70,14 +83,27 @@ def command(
         from elmokit import tasks
         from elmokit.extras import require
         from elmokit.progress import ProgressDisplay
+        from elmokit.text.files import read_text
 
         require("torch", "Task models")
         trained = tasks.load(model, elmo)
     task = trained.settings.definition
+    if running and len(task.arguments) > 1:
+        raise click.UsageError(
+            f"--text takes one text, and {task.name} takes {len(task.arguments)}: "
+            f"{', '.join(task.arguments)}; leave it out"
+        )
+    if source and running:
+        path = Path(out).expanduser() if out else None
+        with ProgressDisplay() as display:
+            records = trained.predict_text(read_text(source), display.counter("predicting"))
+        lines = (json.dumps(record, ensure_ascii=False) for record in records)
+        _write(lambda file: file.writelines(f"{line}\n" for line in lines), path)
+        return
     if source:
         path = Path(out).expanduser() if out else None
         examples = tasks.read(task.name, source).items
-        with ProgressDisplay(lines=False) as display:
+        with ProgressDisplay() as display:
             predictions = trained.predict_examples(examples, display.counter("predicting"))
         if as_json:
             lines = (
@@ -89,13 +115,18 @@ def command(
             write_predictions(task, examples, predictions, path)
         return
     console = Console(highlight=False)
-    for group in _group_texts(texts, task.arguments):
-        example = trained.parse(group)
-        prediction = trained.predict_examples([example])[0]
-        if as_json:
-            click.echo(json.dumps(task.to_record(example, prediction), ensure_ascii=False))
-        else:
-            console.print(task.render(example, prediction))
+    parsed: Iterable[list[Any]]
+    if running:
+        parsed = map(trained.parse_text, texts or [sys.stdin.read()])
+    else:
+        parsed = ([trained.parse(group)] for group in _group_texts(texts, task.arguments))
+    for examples in parsed:
+        predictions = trained.predict_examples(examples)
+        for example, prediction in zip(examples, predictions, strict=True):
+            if as_json:
+                click.echo(json.dumps(task.to_record(example, prediction), ensure_ascii=False))
+            else:
+                console.print(task.render(example, prediction))
 
 
 @contextlib.contextmanager
@@ -141,10 +172,10 @@ def _write(fill: Callable[[TextIO], object], path: Path | None) -> None:
     if path is None:
         fill(sys.stdout)
         return
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            fill(file)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    from elmokit.storage import atomic_write
+
+    with (
+        atomic_write(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="\n") as file,
+    ):
+        fill(file)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from elmokit.cli.task.options import TaskOptions, task_options
 
 if TYPE_CHECKING:
-    from elmokit.progress import ProgressDisplay
-    from elmokit.tasks.fitting import FitProgress
     from elmokit.tasks.settings import Settings
     from elmokit.tasks.trained import Trained
 
@@ -59,7 +56,6 @@ def command(options: TaskOptions, out: str, resume: bool, threads: int, as_json:
     """
     from elmokit import tasks
     from elmokit.extras import require
-    from elmokit.progress import ProgressDisplay
 
     require("torch", "Task models")
     settings = _resumed_settings(Path(out).expanduser(), options) if resume else options.settings()
@@ -68,19 +64,9 @@ def command(options: TaskOptions, out: str, resume: bool, threads: int, as_json:
         for reason, count in sorted(examples.skipped.items()):
             click.echo(f"{name}: {count:,} skipped: {reason}", err=True)
     try:
-        with ProgressDisplay() as display:
-            callbacks = FitCallbacks(display, settings)
-            trained = tasks.fit(
-                settings,
-                train,
-                dev,
-                out,
-                resume=resume,
-                threads=threads,
-                on_layers=callbacks.on_layers,
-                on_step=callbacks.on_step,
-                on_epoch=callbacks.on_epoch,
-            )
+        trained = tasks.fit(
+            settings, train, dev, out, resume=resume, threads=threads, progress=True
+        )
     except KeyboardInterrupt:
         click.echo("stopped; to continue, give the same command with --resume", err=True)
         sys.exit(130)
@@ -94,34 +80,6 @@ def command(options: TaskOptions, out: str, resume: bool, threads: int, as_json:
         click.echo(json.dumps({"model": out, "scores": trained.scores, **trained.metadata}))
     else:
         _print_result(trained, out)
-
-
-class FitCallbacks:
-    """Show the progress of `fit`: a bar for the current epoch, and one line per epoch."""
-
-    def __init__(self, display: ProgressDisplay, settings: Settings) -> None:
-        """Prepare the callbacks for a run with these settings."""
-        self._display = display
-        self._score = settings.definition.main_score
-        self._epochs = settings.effective_preset.training.epochs
-
-    def on_layers(self, done: int, total: int | None) -> None:
-        """Show how many words have their layers."""
-        self._display.update("ELMo layers", done, total)
-
-    def on_step(self, progress: FitProgress, batches: int) -> None:
-        """Show the number of the epoch and its mean loss so far."""
-        loss = progress.loss / progress.batch
-        text = f"epoch {progress.epoch + 1} of {self._epochs}, loss {loss:.3f}"
-        self._display.update(text, progress.batch, batches)
-
-    def on_epoch(self, record: Mapping[str, Any]) -> None:
-        """Print loss and score of an epoch."""
-        best = "  best so far" if record["best"] else ""
-        self._display.message(
-            f"epoch {record['epoch']:2}  loss {record['loss']:8.4f}  "
-            f"{self._score} {record['scores'][self._score]:6.2f}{best}"
-        )
 
 
 def _resumed_settings(directory: Path, options: TaskOptions) -> Settings:

@@ -5,8 +5,9 @@ Frozen parameters run in the fast engine, trainable ones in PyTorch (`nn/network
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,65 +15,32 @@ from torch import Tensor
 
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.model import BiLM
-from elmokit.bilm.weights import expected_shapes
+from elmokit.bilm.weights import DIRECTIONS
+from elmokit.compat.allennlp.boundaries import add_sentence_boundary_token_ids
+from elmokit.compat.allennlp.character_encoder import (
+    _ElmoCharacterEncoder,
+    check_bytes,
+    copy_weights,
+)
+from elmokit.compat.allennlp.elmo_lstm import ElmoLstm
 from elmokit.compat.allennlp.files import PathOrURL, read_model
-from elmokit.compat.allennlp.names import from_allennlp, to_allennlp
-from elmokit.errors import ConfigError, InputError
+from elmokit.compat.allennlp.names import (
+    LSTM,
+    TOKEN_EMBEDDER,
+    encoder_from_allennlp,
+    lstm_from_allennlp,
+)
+from elmokit.errors import InputError
 from elmokit.nn import network
 from elmokit.nn.batch import Batch, Batcher
 from elmokit.nn.frozen import FrozenBiLM
 from elmokit.nn.state import TensorState
+from elmokit.text.characters import PADDING
 
+logger = logging.getLogger(__name__)
 
-class _ElmoLstm(torch.nn.Module):
-    """The weights of the LSTMs, and the state that is carried from call to call.
-
-    Existing code sets `stateful = False` or calls `reset_states()` to discard the state.
-    """
-
-    def __init__(self, config: BiLMConfig) -> None:
-        super().__init__()
-        self._config = config
-        self.stateful = True
-        self._states: tuple[Tensor, Tensor] | None = None
-        """(L, rows, 2P) and (L, rows, 2H): both directions concatenated, as in AllenNLP."""
-
-    def reset_states(self, mask: Tensor | None = None) -> None:
-        """Set the states to zero: of all rows, or of those where the mask (rows,) is true."""
-        if mask is None:
-            self._states = None
-            return
-        rows = 0 if self._states is None else self._states[0].shape[1]
-        if self._states is None or mask.shape != (rows,):
-            raise InputError(f"mask has the shape {tuple(mask.shape)}; expected ({rows},)")
-        reset = mask.bool().view(1, -1, 1)
-        hidden, cell = (part.masked_fill(reset, 0.0) for part in self._states)
-        self._states = hidden, cell
-
-    def begin(self, rows: int) -> TensorState:
-        """Return the state that each row of a batch continues from; new rows are all zeros."""
-        if self._states is None or not self.stateful:
-            return TensorState.zeros(self._config, rows)
-        hidden, cell = (
-            torch.stack(part[:, :rows].chunk(2, dim=-1), dim=1) for part in self._states
-        )
-        return _extend(TensorState(hidden, cell), rows)
-
-    def end(self, after: TensorState) -> None:
-        """Store the states after a batch; further rows keep theirs."""
-        rows = after.rows
-        new = [torch.cat(part.detach().unbind(1), dim=-1) for part in after]
-        if self._states is not None:
-            pairs = zip(new, self._states, strict=True)
-            new = [torch.cat([part, old[:, rows:].to(part)], dim=1) for part, old in pairs]
-        self._states = new[0], new[1]
-
-
-def _extend(state: TensorState, rows: int) -> TensorState:
-    """Return the state with at least this many rows; new ones are all zeros."""
-    more = max(0, rows - state.rows)
-    pad = torch.nn.functional.pad
-    return TensorState(*(pad(part, (0, 0, 0, more)) for part in state))
+SAMPLED_VALUES = 64
+"""Values of each parameter that are compared to see whether it was changed."""
 
 
 class _ElmoBiLm(torch.nn.Module):
@@ -92,27 +60,17 @@ class _ElmoBiLm(torch.nn.Module):
         """See `Elmo`."""
         super().__init__()
         bilm = read_model(options_file, weight_file)
+        check_bytes(bilm.config)
         self._config = bilm.config
-        if self._config.char_cnn.scheme != "bytes":
-            raise ConfigError(
-                "this model has its own alphabet, which AllenNLP's ELMo does not support; "
-                "use elmokit.Elmo or elmokit.nn.ElmoEmbedding"
-            )
         self.num_layers = self._config.layers
         self._requires_grad = requires_grad
         self._batcher = Batcher(bilm)
-        self._token_embedder = torch.nn.Module()
-        self._elmo_lstm = _ElmoLstm(self._config)
-        ours = {
-            name: torch.from_numpy(np.array(bilm.weights[name], np.float32))
-            for name in expected_shapes(self._config)
-        }
-        self._names = []
-        for name, tensor in to_allennlp(self._config, ours).items():
-            _plant(self, name, torch.nn.Parameter(tensor, requires_grad=requires_grad))
-            self._names.append(name)
+        self._token_embedder = _ElmoCharacterEncoder.from_bilm(bilm, weight_file, requires_grad)
+        lstms = copy_weights(bilm, *DIRECTIONS)
+        self._elmo_lstm = ElmoLstm.from_weights(self._config, lstms, requires_grad)
+        self._names = [name for name, _ in self.named_parameters()]
         self._engine = _Engine(self._config, bilm, self._parameters_by_name())
-        self._word_embedding: torch.nn.Module | None = None
+        self._word_embedding: torch.nn.Embedding | None = None
         if vocab_to_cache:
             self.create_cached_cnn_embeddings(vocab_to_cache)
 
@@ -122,11 +80,14 @@ class _ElmoBiLm(torch.nn.Module):
 
     def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
         """Return `activations`, a list of (B, T+2, D), and `mask` (B, T+2), for ids (B, T, C)."""
-        cached = None
-        if self._word_embedding is not None and word_inputs is not None:
-            cached = self._cached_words(word_inputs)
-        batch = self._batcher.from_character_ids(inputs) if cached is None else cached[0]
-        vectors_UP = None if cached is None else cached[1]
+        if self._word_embedding is None or not self._are_cached(word_inputs):
+            word_inputs = None
+        if self._is_changed() or (word_inputs is None and _has_zeros_in_words(inputs)):
+            return self._run_parts(inputs, word_inputs)
+        if word_inputs is None:
+            batch, vectors_UP = self._batcher.from_character_ids(inputs), None
+        else:
+            batch, vectors_UP = self._cached_words(word_inputs)
         parameters = self._parameters_by_name()
         state = self._elmo_lstm.begin(len(batch))
         if any(parameter.requires_grad for parameter in self.parameters()):
@@ -141,6 +102,40 @@ class _ElmoBiLm(torch.nn.Module):
             "mask": batch.mask(marks=True).to(like.device),
         }
 
+    # -- modules that others have changed ------------------------------------------------------
+
+    def _is_changed(self) -> bool:
+        """Whether somebody has replaced or removed a part of this module, or put a hook on one."""
+        parts = [self._modules.get(name) for name in ("_token_embedder", "_elmo_lstm")]
+        if [type(part) for part in parts] != [_ElmoCharacterEncoder, ElmoLstm]:
+            return True
+        return any(
+            module._forward_hooks
+            or module._forward_pre_hooks
+            or module._backward_hooks
+            or module._backward_pre_hooks
+            for module in self.modules()
+            if module is not self
+        )
+
+    def _run_parts(self, inputs: Tensor, word_inputs: Tensor | None) -> dict[str, Any]:
+        """Call the parts one after another, as AllenNLP does; slower than the engine."""
+        if word_inputs is None or self._word_embedding is None:
+            embedded = self._token_embedder(inputs)
+            words_BTP, mask_BT = embedded["token_embedding"], embedded["mask"]
+        else:
+            words_BTP, mask_BT = add_sentence_boundary_token_ids(
+                self._word_embedding(word_inputs),
+                word_inputs > 0,
+                self._bos_embedding,
+                self._eos_embedding,
+            )
+        outputs = self._elmo_lstm(words_BTP, mask_BT)
+        first = torch.cat([words_BTP, words_BTP], dim=-1) * mask_BT.unsqueeze(-1)
+        return {"activations": [first, *outputs.unbind()], "mask": mask_BT}
+
+    # -- the whole at once ---------------------------------------------------------------------
+
     def _parameters_by_name(self) -> dict[str, torch.nn.Parameter]:
         return {name: self.get_parameter(name) for name in self._names}
 
@@ -152,7 +147,7 @@ class _ElmoBiLm(torch.nn.Module):
         state: TensorState,
     ) -> tuple[Tensor, TensorState]:
         config = self._config
-        weights = from_allennlp(config, parameters)
+        weights = _from_allennlp(config, parameters)
         if vectors_UP is None:
             vectors_UP = network.word_vectors(config, weights, batch)
         words_NP = vectors_UP[torch.from_numpy(batch.index_N).to(vectors_UP.device)]
@@ -180,21 +175,25 @@ class _ElmoBiLm(torch.nn.Module):
         """
         batch = self._batcher.from_words([tokens])
         with torch.no_grad():
-            weights = from_allennlp(self._config, self._parameters_by_name())
+            weights = _from_allennlp(self._config, self._parameters_by_name())
             words_NP = network.word_vectors(self._config, weights, batch)[batch.index_N]
         self._bos_embedding, self._eos_embedding = words_NP[0].clone(), words_NP[-1].clone()
         table = words_NP[1:-1].clone()
         table[0] = 0
-        self._word_embedding = torch.nn.Module()
-        parameter = torch.nn.Parameter(table, requires_grad=self._requires_grad)
-        self._word_embedding.register_parameter("weight", parameter)
+        self._word_embedding = torch.nn.Embedding(len(table), table.shape[1], 0, _weight=table)
+        self._word_embedding.weight.requires_grad_(self._requires_grad)
 
-    def _cached_words(self, word_inputs: Tensor) -> tuple[Batch, Tensor] | None:
-        """Return a batch and its word vectors, or None if not all indices are cached."""
+    def _are_cached(self, word_inputs: Tensor | None) -> bool:
+        """Whether all indices are in the table of cached words."""
+        if word_inputs is None:
+            return False
+        words = len(self.get_parameter("_word_embedding.weight"))
+        return not word_inputs.numel() or bool(0 <= word_inputs.min() <= word_inputs.max() < words)
+
+    def _cached_words(self, word_inputs: Tensor) -> tuple[Batch, Tensor]:
+        """Return a batch of cached words and its word vectors."""
         table_VP: Tensor = self.get_parameter("_word_embedding.weight")
         ids_BT = word_inputs.detach().cpu().numpy()
-        if ids_BT.size and (ids_BT.min() < 0 or ids_BT.max() >= len(table_VP)):
-            return None
         lengths_B = (ids_BT > 0).sum(axis=1)
         if ((ids_BT > 0) != (np.arange(ids_BT.shape[1]) < lengths_B[:, None])).any():
             raise InputError("word_inputs has a word after a 0; expected padding only at the end")
@@ -238,7 +237,7 @@ class _Engine:
         """Return an engine with the present values of the parameters."""
         now = _versions(parameters)
         if self._bilm is None or _differ(now, self._versions):
-            weights = from_allennlp(self._config, parameters)
+            weights = _from_allennlp(self._config, parameters)
             self._bilm = BiLM(
                 self._config,
                 {
@@ -256,29 +255,67 @@ class _Engine:
         return _Engine, (self._config,)
 
 
-def _versions(parameters: Mapping[str, torch.nn.Parameter]) -> list[tuple[Tensor, int]]:
-    """Return the memory of the parameters and the number of writes to it.
+class _Fingerprint(NamedTuple):
+    """What shows that a parameter has been written to."""
 
-    The reference keeps the memory from being freed and reused for other parameters.
-    """
+    memory: Tensor
+    """The values; a reference keeps their memory from being freed and reused."""
+    writes: int
+    """PyTorch's count of writes, which does not include those through `parameter.data`."""
+    sample: Tensor
+    """Some values, spread over the parameter, for writes that are not counted."""
+
+
+def _versions(parameters: Mapping[str, torch.nn.Parameter]) -> list[_Fingerprint]:
     return [
-        (parameter.detach(), 0 if parameter.is_inference() else parameter._version)
+        _Fingerprint(
+            parameter.detach(),
+            0 if parameter.is_inference() else parameter._version,
+            _sample(parameter).clone(),
+        )
         for parameter in parameters.values()
     ]
 
 
-def _differ(now: list[tuple[Tensor, int]], before: list[tuple[Tensor, int]]) -> bool:
+def _sample(parameter: torch.nn.Parameter) -> Tensor:
+    flat = parameter.detach().flatten()
+    return flat[:: max(1, len(flat) // SAMPLED_VALUES)]
+
+
+def _differ(now: list[_Fingerprint], before: list[_Fingerprint]) -> bool:
     return len(now) != len(before) or any(
-        a.data_ptr() != b.data_ptr() or writes_a != writes_b
-        for (a, writes_a), (b, writes_b) in zip(now, before, strict=True)
+        a.memory.data_ptr() != b.memory.data_ptr()
+        or a.writes != b.writes
+        or not torch.equal(a.sample, b.sample)
+        for a, b in zip(now, before, strict=True)
     )
 
 
-def _plant(root: torch.nn.Module, name: str, parameter: torch.nn.Parameter) -> None:
-    """Register a parameter under a dotted name, creating empty modules as needed."""
-    *path, last = name.split(".")
-    for part in path:
-        if part not in root._modules:
-            root.add_module(part, torch.nn.Module())
-        root = root.get_submodule(part)
-    root.register_parameter(last, parameter)
+def _from_allennlp(config: BiLMConfig, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Convert all parameters of a biLM to canonical weights."""
+    halves = [
+        {
+            name.removeprefix(half): tensor
+            for name, tensor in theirs.items()
+            if name.startswith(half)
+        }
+        for half in (TOKEN_EMBEDDER, LSTM)
+    ]
+    return encoder_from_allennlp(config.char_cnn, halves[0]) | lstm_from_allennlp(
+        config.lstm, halves[1]
+    )
+
+
+def _has_zeros_in_words(ids_BTC: Tensor) -> bool:
+    """Whether a word contains 0, which AllenNLP reads as a character whose embedding is zeros."""
+    if ids_BTC.dim() != 3:
+        return False
+    nonzero = ids_BTC > 0
+    found = bool((nonzero.any(dim=-1) & ~nonzero.all(dim=-1)).any())
+    if found:
+        logger.warning(
+            "words of the character ids contain 0, which means no word; batch_to_ids pads words "
+            "with %d, as the models were trained",
+            PADDING + 1,
+        )
+    return found

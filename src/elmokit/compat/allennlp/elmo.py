@@ -10,21 +10,11 @@ import torch
 from torch import Tensor
 
 from elmokit.compat.allennlp.bilm import _ElmoBiLm
+from elmokit.compat.allennlp.boundaries import remove_sentence_boundaries
 from elmokit.compat.allennlp.files import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, PathOrURL
 from elmokit.errors import ConfigError, InputError
-from elmokit.text.characters import encode_sentences
 
 logger = logging.getLogger(__name__)
-
-
-def batch_to_ids(batch: Sequence[Sequence[str]], max_characters: int = 50) -> Tensor:
-    """Return the character ids (B, T, 50) of tokenized sentences; 0 is padding.
-
-    Args:
-        batch: Sentences, each a list of words.
-        max_characters: Characters per word; not an argument of AllenNLP, whose models all have 50.
-    """
-    return torch.from_numpy(encode_sentences(batch, max_characters))
 
 
 class ScalarMix(torch.nn.Module):
@@ -126,6 +116,11 @@ class Elmo(torch.nn.Module):
             self.add_module(f"scalar_mix_{k}", mix)
             self._scalar_mixes.append(mix)
 
+    @classmethod
+    def from_params(cls, params: Any) -> Elmo:
+        """Create an `Elmo` from its arguments by name: a dictionary, or AllenNLP's `Params`."""
+        return cls(**_arguments(params))
+
     def get_output_dim(self) -> int:
         """Return the size D of a vector."""
         return int(self._elmo_lstm.get_output_dim())
@@ -154,7 +149,7 @@ class Elmo(torch.nn.Module):
         for k in range(len(self._scalar_mixes)):
             mixed = getattr(self, f"scalar_mix_{k}")(output["activations"], mask)
             if not self._keep_sentence_boundaries:
-                mixed = drop_boundaries(mixed, mask)
+                mixed, _ = remove_sentence_boundaries(mixed, mask)
             dropped = self._dropout(mixed)
             representations.append(dropped.reshape(*before, *dropped.shape[1:]))
         if not self._keep_sentence_boundaries:
@@ -163,11 +158,6 @@ class Elmo(torch.nn.Module):
             "elmo_representations": representations,
             "mask": mask.reshape(*before, mask.shape[-1]),
         }
-
-
-def drop_boundaries(tensor: Tensor, mask: Tensor) -> Tensor:
-    """Remove the sentence marks: (B, T+2, D) to (B, T, D), with zeros as padding."""
-    return tensor[:, 1:-1].masked_fill(~mask[:, 2:, None], 0.0)
 
 
 class ElmoTokenEmbedder(torch.nn.Module):
@@ -201,6 +191,16 @@ class ElmoTokenEmbedder(torch.nn.Module):
         if projection_dim:
             self._projection = torch.nn.Linear(self._elmo.get_output_dim(), projection_dim)
 
+    @classmethod
+    def from_params(cls, vocab: Any, params: Any) -> ElmoTokenEmbedder:
+        """Create an embedder from its arguments by name; the vocabulary is not used.
+
+        Args:
+            vocab: Anything. Give `vocab_to_cache` as a list of words among the arguments.
+            params: A dictionary, or AllenNLP's `Params`.
+        """
+        return cls(**_arguments(params))
+
     def get_output_dim(self) -> int:
         """Return the size of a vector."""
         return self.output_dim
@@ -209,3 +209,9 @@ class ElmoTokenEmbedder(torch.nn.Module):
         """Return the vectors (…, T, output_dim) for character ids (…, T, C)."""
         vectors: Tensor = self._elmo(elmo_tokens, word_inputs)["elmo_representations"][0]
         return vectors if self._projection is None else self._projection(vectors)
+
+
+def _arguments(params: Any) -> dict[str, Any]:
+    """Return the arguments in a dictionary or in AllenNLP's `Params`, without its type name."""
+    named = params.as_dict() if hasattr(params, "as_dict") else dict(params)
+    return {name: value for name, value in named.items() if name != "type"}

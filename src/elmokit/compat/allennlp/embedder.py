@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -17,8 +14,10 @@ from torch import Tensor
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.compat.allennlp.bilm import _ElmoBiLm
-from elmokit.compat.allennlp.elmo import batch_to_ids, drop_boundaries
+from elmokit.compat.allennlp.boundaries import remove_sentence_boundaries
 from elmokit.compat.allennlp.files import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, PathOrURL
+from elmokit.compat.allennlp.indexer import ELMoTokenCharactersIndexer, batch_to_ids
+from elmokit.compat.vector_file import write_vectors
 from elmokit.errors import InputError
 
 logger = logging.getLogger(__name__)
@@ -39,6 +38,7 @@ class ElmoEmbedder:
         if cuda_device >= 0:
             logger.warning("cuda_device=%d is ignored: the engine runs on the CPU", cuda_device)
         self.cuda_device = cuda_device
+        self.indexer = ELMoTokenCharactersIndexer()
         self.elmo_bilm = _ElmoBiLm(options_file, weight_file)
 
     def batch_to_embeddings(self, batch: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
@@ -46,7 +46,7 @@ class ElmoEmbedder:
         config = self.elmo_bilm._config
         output = self.elmo_bilm(batch_to_ids(batch, config.char_cnn.max_characters))
         mask = output["mask"]
-        layers = [drop_boundaries(layer, mask) for layer in output["activations"]]
+        layers = [remove_sentence_boundaries(layer, mask)[0] for layer in output["activations"]]
         return torch.stack(layers, dim=1), mask[:, 2:]
 
     def embed_sentence(self, sentence: Sequence[str]) -> FloatArray:
@@ -114,7 +114,7 @@ class ElmoEmbedder:
         )
         vectors = self.embed_sentences((line.split() for line in lines), batch_size)
         selected = (_select(layers, output_format) for layers in vectors)
-        _write(Path(output_file_path), zip(keys, selected, strict=True), index)
+        write_vectors(Path(output_file_path), zip(keys, selected, strict=True), index)
 
 
 def _select(layers: FloatArray, output_format: str) -> FloatArray:
@@ -122,24 +122,3 @@ def _select(layers: FloatArray, output_format: str) -> FloatArray:
         return layers
     selected: FloatArray = layers[-1] if output_format == "top" else np.average(layers, axis=0)
     return selected
-
-
-def _write(path: Path, datasets: Iterable[tuple[str, FloatArray]], index: object) -> None:
-    """Write the HDF5 layout of `allennlp elmo`; the file appears when it is complete."""
-    import h5py
-
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=path.parent) as folder:
-        stage = Path(folder) / path.name
-        with h5py.File(stage, "w") as file:
-            for key, array in datasets:
-                try:
-                    file.create_dataset(key, data=array, dtype="float32")
-                except (ValueError, OSError) as error:
-                    raise InputError(
-                        f"{key!r:.80} cannot be the name of an HDF5 dataset ({error}); "
-                        "set use_sentence_keys=False"
-                    ) from None
-            if index is not None:
-                named = file.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())
-                named[0] = json.dumps(index)
-        os.replace(stage, path)

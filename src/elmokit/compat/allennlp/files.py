@@ -43,12 +43,13 @@ def read_model(options_file: PathOrURL, weight_file: PathOrURL | None) -> BiLM:
         known = [address for file in model.files for address in file.addresses]
         if options in known and weights in known:
             return Elmo.load(resolve_model(model.name)).bilm
-    pair = _Pair(_local(options, OPTIONS), _local(weights, WEIGHTS))
+    pair = _Pair(local_file(options, OPTIONS), local_file(weights, WEIGHTS))
     return allennlp.read(DetectedModel("allennlp", pair, OPTIONS, WEIGHTS))
 
 
-def _local(file_or_url: str, name: str) -> Path:
+def local_file(file_or_url: PathOrURL, name: str) -> Path:
     """Return the path of a file, which is downloaded if it is a URL."""
+    file_or_url = os.fspath(file_or_url)
     if not re.match(r"https?://", file_or_url, re.IGNORECASE):
         path = Path(file_or_url).expanduser()
         if not path.is_file():

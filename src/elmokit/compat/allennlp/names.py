@@ -1,10 +1,10 @@
 """The conversion of weights between elmokit's layout and AllenNLP's.
 
-The names are those of AllenNLP's state dict below the biLM (`_elmo_lstm.` in an `Elmo`). Where
-elmokit multiplies x · W, PyTorch multiplies W · x. The gates are in the order i, f, j, o, and the
-1.0 of the forget gate is part of the bias. A highway layer is one matrix: transform, minus carry.
-The character embedding begins with a row for the mask. `from_allennlp` is differentiable, so that
-gradients reach parameters in AllenNLP's layout.
+The names are those of AllenNLP's state dict, below one half of the biLM (`_token_embedder`,
+`_elmo_lstm`). Where elmokit multiplies x · W, PyTorch multiplies W · x. The gates are in the order
+i, f, j, o, and the 1.0 of the forget gate is part of the bias. A highway layer is one matrix:
+transform, minus carry. The character embedding begins with a row for the mask. The functions
+`*_from_allennlp` are differentiable, so that gradients reach parameters in AllenNLP's layout.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from elmokit.bilm.config import BiLMConfig
+from elmokit.bilm.config import CharCNNConfig, LSTMConfig
 from elmokit.bilm.weights import DIRECTIONS
 from elmokit.engine.reference import FORGET_BIAS
 
-CHARACTERS = "_token_embedder._char_embedding_weights"
+TOKEN_EMBEDDER, LSTM = "_token_embedder.", "_elmo_lstm."
+"""Where the two halves of a biLM stand in AllenNLP's state dict."""
+CHARACTERS = "_char_embedding_weights"
 
 
-def to_allennlp(config: BiLMConfig, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Convert canonical weights to AllenNLP's layout and names."""
-    cnn, lstm = config.char_cnn, config.lstm
+def encoder_to_allennlp(cnn: CharCNNConfig, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Convert the weights of the character network; the names are those below `TOKEN_EMBEDDER`."""
     table_CE = ours["characters.embedding"]
     theirs = {CHARACTERS: torch.cat([table_CE.new_zeros(1, table_CE.shape[1]), table_CE])}
     for i in range(len(cnn.filters)):
@@ -38,8 +39,14 @@ def to_allennlp(config: BiLMConfig, ours: Mapping[str, Tensor]) -> dict[str, Ten
                 transform, carry = transform.T, carry.T
             theirs[f"{name}.{part}"] = torch.cat([transform, -carry])
     if cnn.projection:
-        theirs["_token_embedder._projection.weight"] = ours["characters.projection.weight"].T
-        theirs["_token_embedder._projection.bias"] = ours["characters.projection.bias"]
+        theirs["_projection.weight"] = ours["characters.projection.weight"].T
+        theirs["_projection.bias"] = ours["characters.projection.bias"]
+    return {name: tensor.contiguous() for name, tensor in theirs.items()}
+
+
+def lstm_to_allennlp(lstm: LSTMConfig, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Convert the weights of the LSTMs; the names are those below `LSTM`."""
+    theirs: dict[str, Tensor] = {}
     for direction in DIRECTIONS:
         for layer in range(lstm.layers):
             name, our = _cell(direction, layer)
@@ -53,9 +60,8 @@ def to_allennlp(config: BiLMConfig, ours: Mapping[str, Tensor]) -> dict[str, Ten
     return {name: tensor.contiguous() for name, tensor in theirs.items()}
 
 
-def from_allennlp(config: BiLMConfig, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Convert AllenNLP's weights to canonical ones; the row of the mask is dropped."""
-    cnn, lstm = config.char_cnn, config.lstm
+def encoder_from_allennlp(cnn: CharCNNConfig, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Convert AllenNLP's character network to canonical weights; drops the row of the mask."""
     ours = {"characters.embedding": theirs[CHARACTERS][1:]}
     for i in range(len(cnn.filters)):
         name, our = _convolution(i)
@@ -69,8 +75,14 @@ def from_allennlp(config: BiLMConfig, theirs: Mapping[str, Tensor]) -> dict[str,
             ours[f"{our}.transform.{part}"] = transform.T if matrix else transform
             ours[f"{our}.carry.{part}"] = -carry.T if matrix else -carry
     if cnn.projection:
-        ours["characters.projection.weight"] = theirs["_token_embedder._projection.weight"].T
-        ours["characters.projection.bias"] = theirs["_token_embedder._projection.bias"]
+        ours["characters.projection.weight"] = theirs["_projection.weight"].T
+        ours["characters.projection.bias"] = theirs["_projection.bias"]
+    return ours
+
+
+def lstm_from_allennlp(lstm: LSTMConfig, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Convert AllenNLP's LSTMs to canonical weights."""
+    ours: dict[str, Tensor] = {}
     for direction in DIRECTIONS:
         for layer in range(lstm.layers):
             name, our = _cell(direction, layer)
@@ -85,15 +97,15 @@ def from_allennlp(config: BiLMConfig, theirs: Mapping[str, Tensor]) -> dict[str,
 
 
 def _convolution(i: int) -> tuple[str, str]:
-    return f"_token_embedder.char_conv_{i}", f"characters.convolution.{i}"
+    return f"char_conv_{i}", f"characters.convolution.{i}"
 
 
 def _highway(k: int) -> tuple[str, str]:
-    return f"_token_embedder._highways._layers.{k}", f"characters.highway.{k}"
+    return f"_highways._layers.{k}", f"characters.highway.{k}"
 
 
 def _cell(direction: str, layer: int) -> tuple[str, str]:
-    return f"_elmo_lstm.{direction}_layer_{layer}", f"{direction}.{layer}"
+    return f"{direction}_layer_{layer}", f"{direction}.{layer}"
 
 
 def _swap(gates: Tensor) -> Tensor:

@@ -11,14 +11,22 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from elmokit.errors import FormatError, InputError
+from elmokit.probe.corpus_files import limit_words
 from elmokit.text.files import read_lines
 
 FUNCTION_WORDS = 150
 """Most frequent words that `frequent_targets` leaves out: articles, prepositions, pronouns, …"""
 MIN_LETTERS = 3
 """Letters that a word chosen by `frequent_targets` has at least."""
+REFERENCE_WORDS = 10
+"""Most frequent words that `reference_targets` returns, at most."""
+REFERENCE_SAMPLE = 50_000
+"""Words that `reference_targets` reads of each text."""
+REFERENCE_TEXT = 10_000
+"""Words that each text has at least: in less, the most frequent words may be any words."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +41,38 @@ class TargetWord:
     """How much the word has changed according to people, if that is known."""
 
 
+class UseLocation(NamedTuple):
+    """Where a use is in its text."""
+
+    document: int
+    """Index of the document."""
+    document_start: int
+    """Index of the document's first sentence in the text."""
+    sentence: int
+    """Index of the sentence in the text."""
+
+
+class TextSize(NamedTuple):
+    """How much text was read."""
+
+    documents: int
+    """Documents with at least one sentence."""
+    sentences: int
+    """Sentences of all documents."""
+
+
 @dataclass
 class UseSample:
     """A sample of the uses of a target word in a text."""
 
-    count: int = 0
+    count: int
     """Uses in the whole text."""
+    text: TextSize
+    """Size of the whole text."""
     uses: list[tuple[Sequence[str], int]] = field(default_factory=list)
     """Sampled uses in text order: the words of the sentence, and the position of the target."""
+    locations: list[UseLocation] = field(default_factory=list)
+    """Where each of the sampled uses is."""
     repeated: int = 0
     """Uses that were drawn and dropped, because their sentence had been drawn before."""
 
@@ -126,6 +158,32 @@ def frequent_targets(
     return targets[:number]
 
 
+def reference_targets(
+    then: Iterable[Sequence[str]], now: Iterable[Sequence[str]], min_uses: int
+) -> list[TargetWord]:
+    """Return the most frequent words of two texts, such as "the", whose meaning does not change.
+
+    How far apart they are is how much the texts differ as wholes. Texts that are too small have
+    none.
+
+    Args:
+        then: Sentences of the first text, as words.
+        now: Sentences of the second text, as words.
+        min_uses: Uses that a word has at least in each of the texts.
+    """
+    counts = [_count_folded(limit_words(text, REFERENCE_SAMPLE)) for text in (then, now)]
+    sizes = [count.total() for count in counts]
+    if min(sizes) < REFERENCE_TEXT:
+        return []
+    words = {
+        word: sum(count[word] / size for count, size in zip(counts, sizes, strict=True))
+        for word in counts[0]
+        if word.isalpha() and min(count[word] for count in counts) >= min_uses
+    }
+    ranked = sorted(words, key=lambda word: (-words[word], word))
+    return [make_target([word]) for word in ranked[:REFERENCE_WORDS]]
+
+
 def _count_folded(text: Iterable[Sequence[str]]) -> Counter[str]:
     """Count the words of a text, ignoring case."""
     spellings: Counter[str] = Counter()
@@ -143,17 +201,23 @@ def sample_uses(
     """Return a random sample of the uses of each target; the same seed gives the same sample.
 
     Args:
-        sentences: Sentences of a text, as words.
+        sentences: Sentences of a text, as words; an empty one ends a document.
         targets: Words to look for.
         max_uses: Uses of each target in its sample, at most; all uses are equally likely.
         seed: Random seed.
     """
     number_of = {form: k for k, target in enumerate(targets) for form in target.forms}
     randoms = [random.Random(f"{seed} {target.name}") for target in targets]
-    drawn: list[dict[int, tuple[int, Sequence[str], int]]] = [{} for _ in targets]
+    drawn: list[dict[int, tuple[UseLocation, Sequence[str], int]]] = [{} for _ in targets]
     counts = [0] * len(targets)
     known: dict[str, int] = {}
-    for number, words in enumerate(sentences):
+    documents = number = document_start = 0
+    for words in sentences:
+        if not words:
+            documents += number > document_start
+            document_start = number
+        location = UseLocation(documents, document_start, number)
+        number += bool(words)
         for position, word in enumerate(words):
             if (k := known.get(word)) is None:
                 k = known[word] = number_of.get(word.casefold(), -1)
@@ -163,16 +227,18 @@ def sample_uses(
             slot = counts[k] if counts[k] < max_uses else randoms[k].randrange(counts[k] + 1)
             counts[k] += 1
             if slot < max_uses:
-                drawn[k][slot] = (number, words, position)
+                drawn[k][slot] = (location, words, position)
+    text = TextSize(documents + (number > document_start), number)
     samples = []
     for count, slots in zip(counts, drawn, strict=True):
-        sample = UseSample(count)
+        sample = UseSample(count, text)
         seen = set()
-        for _, words, position in sorted(slots.values(), key=lambda use: (use[0], use[2])):
+        for location, words, position in sorted(slots.values(), key=lambda use: (use[0], use[2])):
             if (key := (tuple(words), position)) in seen:
                 sample.repeated += 1
             else:
                 seen.add(key)
                 sample.uses.append((words, position))
+                sample.locations.append(location)
         samples.append(sample)
     return samples

@@ -9,10 +9,13 @@ Shape letters: L layers, T words of a sentence, D size of a vector, S sentences,
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
 import shutil
+import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -43,7 +46,7 @@ from elmokit.probe.neighbors.index import (
 from elmokit.probe.neighbors.word_use import unit_length
 from elmokit.probe.results import make_signature
 from elmokit.progress import StageCallback
-from elmokit.storage import wait_for_lock, write_json
+from elmokit.storage import can_write_to, explain_write_errors, wait_for_lock, write_json
 from elmokit.train.chunks import TextForm
 from elmokit.train.text_reader import TextReader
 
@@ -90,6 +93,8 @@ def open_or_build(
     if directory is None:
         key = hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest()
         directory = models_root().parent / "indexes" / key[:24]
+        if not (directory / MANIFEST).is_file() and not can_write_to(directory.parent):
+            directory = _temporary_directory(directory)
     directory = Path(directory).expanduser()
     if (directory / MANIFEST).is_file():
         index = Index.open(directory)
@@ -111,6 +116,18 @@ def open_or_build(
     return Index.build(
         elmo, text, directory, layer=layer, max_words=max_words, source=source, callback=report
     )
+
+
+def _temporary_directory(wanted: Path) -> Path:
+    """Return a directory for an index that is deleted when the process ends."""
+    root = tempfile.mkdtemp(prefix="elmokit-index-")
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    warnings.warn(
+        f"{wanted.parent} cannot be written, so the index is deleted at the end; to keep it, set "
+        "ELMOKIT_CACHE to a directory that can be written, or name one for the index: --index",
+        stacklevel=2,
+    )
+    return Path(root) / wanted.name
 
 
 def _check_source(index: Index, source: dict[str, Any]) -> None:
@@ -150,11 +167,9 @@ def build_index(
     if directory.exists():
         _check_free(directory)
     stage = directory.with_name(f".{directory.name}.partial")
-    try:
-        stage.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot create the directory {stage}: {error.strerror}") from None
     with ExitStack() as stack:
+        stack.enter_context(explain_write_errors(directory, kept=lambda: _describe_kept(stage)))
+        stage.mkdir(parents=True, exist_ok=True)
         stack.callback(_remove_if_empty, stage)
         stack.enter_context(wait_for_lock(stage / LOCK))
         if not stage.is_dir():
@@ -186,6 +201,14 @@ def build_index(
         if directory.exists():
             directory.rmdir()
         os.replace(stage, directory)
+
+
+def _describe_kept(stage: Path) -> str:
+    """Return how much of an unfinished index is kept, and how to go on, for an error message."""
+    if not (stage / CHECKPOINT).is_file():
+        return "nothing was kept. Make room, or name another directory for the index: --index"
+    uses = json.loads((stage / CHECKPOINT).read_bytes())["uses"]
+    return f"{uses:,} words are kept. Make room, then run the same again, and it will continue"
 
 
 def add_graph(index: Index, callback: StageCallback) -> Index:

@@ -22,7 +22,13 @@ def render_tables(measured: Measurement) -> list[Table]:
         rows.append((measured["static"]["name"], listed or f"has no vector for “{word}”"))
     rows.append(("characters", ", ".join(each for each, _ in measured["characters"])))
     title = f"Nearest words to “{word}” without context"
-    made = [Table(title, ("vectors", "words"), rows, left=(0, 1))]
+    coverage = measured.get("glove_coverage")  # not in measurements of 0.1.0
+    left_out = (
+        f"GloVe is left out: it is English and has only {coverage:.0%} of the corpus' words."
+        if measured["static"] is None and coverage is not None
+        else ""
+    )
+    made = [Table(title, ("vectors", "words"), rows, left_out, left=(0, 1))]
     for question in measured["questions"]:
         cells = [
             (f"{each['similarity']:.3f}", *excerpt(each["words"], each["place"]))
@@ -32,7 +38,7 @@ def render_tables(measured: Measurement) -> list[Table]:
         made.append(
             Table(
                 f"Nearest uses to: {query}",
-                ("cosine", "", "word", ""),
+                ("cosine", "before", "word", "after"),
                 cells,
                 left=(2, 3),
                 bold=[(r, 2) for r in range(len(cells))],

@@ -15,16 +15,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from elmokit.errors import FormatError, InputError
+from elmokit.tasks.offsets import (
+    CharacterSpans,
+    character_fields,
+    confidence_field,
+    token_spans,
+    token_words,
+)
 from elmokit.tasks.task import Examples
 from elmokit.text.files import read_lines
 from elmokit.text.sentences import split_sentences
-from elmokit.text.tokenize import split_words
+from elmokit.text.tokenize import tokenize
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -48,6 +56,13 @@ Clusters = tuple[Cluster, ...]
 """Mentions of the same entity, in the order of the text; clusters sorted by first mention."""
 
 
+class PredictedClusters(tuple[Cluster, ...]):
+    """Predicted clusters, with the probability of each mention's link if it is known."""
+
+    confidences: Mapping[Mention, float] = MappingProxyType({})
+    """Probability of the link of a mention to an earlier one; the first of a cluster has none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A document, with its coreference clusters if they are known."""
@@ -62,6 +77,8 @@ class Example:
     """The gold clusters; None if they are unknown."""
     where: str = field(default="", compare=False)
     """File and line of the document."""
+    spans: tuple[CharacterSpans, ...] | None = field(default=None, compare=False, repr=False)
+    """Where the words of each sentence are in the raw text; None for a document from a file."""
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
@@ -98,12 +115,17 @@ def read(path: Path) -> Examples[Example]:
 def parse(texts: Sequence[str]) -> Example:
     """Return a document without clusters from raw text, which is split into sentences."""
     (text,) = texts
-    sentences = tuple(
-        sentence for span in split_sentences(text) if (sentence := tuple(split_words(span.text)))
-    )
-    if not sentences:
+    found = [(span.start, tokenize(span.text)) for span in split_sentences(text)]
+    found = [(start, tokens) for start, tokens in found if tokens]
+    if not found:
         raise InputError(f"the text {text[:40]!r} has no words; expected at least one")
-    return Example("(text); part 000", sentences, ("",) * len(sentences), None)
+    return Example(
+        "(text); part 000",
+        tuple(token_words(tokens) for _, tokens in found),
+        ("",) * len(found),
+        None,
+        spans=tuple(token_spans(tokens, start) for start, tokens in found),
+    )
 
 
 def labels(example: Example) -> Iterable[str]:
@@ -299,7 +321,11 @@ def _marks(clusters: Clusters) -> dict[tuple[int, int], list[str]]:
 
 
 def to_record(example: Example, prediction: Clusters) -> dict[str, Any]:
-    """Return sentences and clusters as a JSON object; `end` is exclusive."""
+    """Return sentences and clusters as a JSON object; `end` is exclusive.
+
+    `start_char` and `end_char` are positions in the raw text, if the document comes from one.
+    """
+    confidences = prediction.confidences if isinstance(prediction, PredictedClusters) else {}
     return {
         "document": example.document,
         "sentences": [list(sentence) for sentence in example.sentences],
@@ -310,6 +336,12 @@ def to_record(example: Example, prediction: Clusters) -> dict[str, Any]:
                     "text": " ".join(
                         example.sentences[mention.sentence][mention.start : mention.end]
                     ),
+                    **character_fields(
+                        example.spans[mention.sentence] if example.spans else None,
+                        mention.start,
+                        mention.end,
+                    ),
+                    **confidence_field(confidences.get(mention)),
                 }
                 for mention in cluster
             ]

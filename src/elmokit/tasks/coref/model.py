@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmokit.tasks.character_cnn import CharacterCNN
-from elmokit.tasks.coref.data import Clusters, Example, Mention
+from elmokit.tasks.coref.data import Clusters, Example, Mention, PredictedClusters
 from elmokit.tasks.recurrent import BiLSTM, LockedDropout
 from elmokit.tasks.task import Preset, TrainingConfig
 from elmokit.tasks.word_embedding import WordEmbedding, embed_flat
@@ -208,16 +208,27 @@ class Model(torch.nn.Module):
 
     def predict(self, examples: Sequence[Example]) -> list[Clusters]:
         """Return the clusters of each document."""
-        predictions = []
+        predictions: list[Clusters] = []
         for example in examples:
             document = _Document(example, self.sizes.width)
             _, spans, s_MK, antecedent_MK = self._scores(document)
             s_M, best_M = s_MK.max(dim=1)
             chosen = antecedent_MK.gather(1, best_M[:, None]).squeeze(1)
             antecedents = torch.where(s_M > 0, chosen, -1).tolist()
+            # Among all antecedents and none, whose score is 0.
+            all_M = torch.cat([s_MK.new_zeros(len(s_MK), 1), s_MK], dim=1).logsumexp(dim=1)
+            probabilities = (s_M - all_M).exp().tolist()
             starts, widths = spans.start_M.tolist(), spans.width_M.tolist()
             mentions = [document.mention(*span) for span in zip(starts, widths, strict=True)]
-            predictions.append(_join_clusters(mentions, antecedents))
+            clusters = PredictedClusters(_join_clusters(mentions, antecedents))
+            clusters.confidences = {
+                mention: probability
+                for mention, antecedent, probability in zip(
+                    mentions, antecedents, probabilities, strict=True
+                )
+                if antecedent >= 0
+            }
+            predictions.append(clusters)
         return predictions
 
     def _window(self, example: Example) -> Example:

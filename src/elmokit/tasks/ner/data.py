@@ -13,22 +13,42 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.tasks.lines import ColumnRow, column_blocks
+from elmokit.tasks.offsets import (
+    CharacterSpans,
+    character_fields,
+    confidence_field,
+    token_spans,
+    token_words,
+)
 from elmokit.tasks.tag_schemes import TaggedSpan, is_tag, spans_to_tags, tags_to_spans
 from elmokit.tasks.task import Examples
-from elmokit.text import tokenize
+from elmokit.text.tokenize import Token, tokenize
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 ARGUMENTS = ("sentence",)
 
-Prediction = tuple[str, ...]
-"""One IOB2 tag per word."""
+
+class Prediction(tuple[str, ...]):
+    """One IOB2 tag per word, with the probability of each entity if it is known."""
+
+    confidences: tuple[float, ...] = ()
+    """Probability of each entity, in the order of the sentence; empty if they are unknown."""
+
+    @classmethod
+    def from_tags(cls, tags: Iterable[str], confidences: Iterable[float]) -> Prediction:
+        """Return tags with the probabilities of their entities."""
+        prediction = cls(tags)
+        prediction.confidences = tuple(confidences)
+        return prediction
+
 
 DOCUMENT_START = "-DOCSTART-"
 """The word of a line that separates documents and belongs to no sentence."""
@@ -46,6 +66,8 @@ class Example:
     """One IOB2 tag per word; None if they are unknown."""
     where: str = field(default="", compare=False)
     """File and line of the first word."""
+    spans: CharacterSpans | None = field(default=None, compare=False, repr=False)
+    """Where the words are in the raw text; None for an example from a file."""
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
@@ -100,13 +122,20 @@ def _check_row(row: ColumnRow, columns: int) -> None:
 def parse(texts: Sequence[str]) -> Example:
     """Return an example without tags from a raw sentence."""
     (text,) = texts
-    words = tuple(tokenize.split_words(text))
-    if not words:
+    tokens = tokenize(text)
+    if not tokens:
         raise InputError(f"the sentence {text!r} has no words; expected at least one")
-    return Example(words)
+    return from_tokens(tokens)
 
 
-def write(file: TextIO, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
+def from_tokens(tokens: Sequence[Token]) -> Example:
+    """Return an example without tags from the words of a sentence and their positions."""
+    return Example(token_words(tokens), spans=token_spans(tokens))
+
+
+def write(
+    file: TextIO, examples: Sequence[Example], predictions: Sequence[tuple[str, ...]]
+) -> None:
     """Write columns as conlleval reads them: word, gold tag if known, predicted tag; in IOB2."""
     for example, prediction in zip(examples, predictions, strict=True):
         columns = [example.words, example.tags, prediction]
@@ -115,8 +144,13 @@ def write(file: TextIO, examples: Sequence[Example], predictions: Sequence[Predi
         file.write("\n")
 
 
-def to_record(example: Example, prediction: Prediction) -> dict[str, Any]:
-    """Return words, tags and entities as a JSON object; `end` is exclusive."""
+def to_record(example: Example, prediction: tuple[str, ...]) -> dict[str, Any]:
+    """Return words, tags and entities as a JSON object; `end` is exclusive.
+
+    `start_char` and `end_char` are positions in the raw text, if the example comes from one.
+    """
+    spans = tags_to_spans(prediction)
+    confidences = prediction.confidences if isinstance(prediction, Prediction) else ()
     record: dict[str, Any] = {"words": list(example.words), "tags": list(prediction)}
     if example.tags is not None:
         record["gold"] = list(example.tags)
@@ -126,13 +160,15 @@ def to_record(example: Example, prediction: Prediction) -> dict[str, Any]:
             "start": span.start,
             "end": span.end,
             "text": " ".join(example.words[span.start : span.end]),
+            **character_fields(example.spans, span.start, span.end),
+            **confidence_field(confidence),
         }
-        for span in tags_to_spans(prediction)
+        for span, confidence in zip_longest(spans, confidences)
     ]
-    return record
+    return record | character_fields(example.spans, 0, len(example.words))
 
 
-def render(example: Example, prediction: Prediction) -> Text:
+def render(example: Example, prediction: tuple[str, ...]) -> Text:
     """Return the sentence with its entities in brackets, colored by type."""
     from rich.text import Text
 

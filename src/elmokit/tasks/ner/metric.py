@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from elmokit.tasks.ner.data import Example, Prediction
+from elmokit.tasks.ner.data import Example
 from elmokit.tasks.tag_schemes import tags_to_spans
 
 MAIN_SCORE = "f1"
 
 
-def score(examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
+def score(examples: Sequence[Example], predictions: Sequence[tuple[str, ...]]) -> dict[str, float]:
     """Return `f1`, `precision`, `recall` in percent, also by type (`f1 PER`), and `entities`.
 
     Sentences without gold tags do not count.

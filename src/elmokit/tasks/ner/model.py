@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
 from elmokit.tasks.character_cnn import CharacterCNN
-from elmokit.tasks.crf import CRF
+from elmokit.tasks.crf import CRF, TagRun
 from elmokit.tasks.ner.data import Example, Prediction
 from elmokit.tasks.recurrent import BiLSTM, LockedDropout
 from elmokit.tasks.tag_schemes import all_tags, may_follow, spans_to_tags, tags_to_spans
@@ -103,8 +104,17 @@ class Model(torch.nn.Module):
         return self.crf.loss(scores_BTK, tags_BT.to(scores_BTK.device), lengths_B).mean()
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Return the likeliest tags of each sentence, as IOB2."""
-        paths = self.crf.decode(*self._scores(examples))
+        """Return the likeliest tags of each sentence, as IOB2, with marginal probabilities."""
+        scores_BTK, lengths_B = self._scores(examples)
+        paths = self.crf.decode(scores_BTK, lengths_B)
+        found = [tags_to_spans([self.tags[k] for k in path]) for path in paths]
+        runs = [
+            TagRun(row, span.start, paths[row][span.start : span.end])
+            for row, spans in enumerate(found)
+            for span in spans
+        ]
+        confidences = iter(self.crf.span_probabilities(scores_BTK, lengths_B, runs))
         return [
-            spans_to_tags(tags_to_spans([self.tags[k] for k in path]), len(path)) for path in paths
+            Prediction.from_tags(spans_to_tags(spans, len(path)), islice(confidences, len(spans)))
+            for path, spans in zip(paths, found, strict=True)
         ]

@@ -184,6 +184,7 @@ def to_record(example: Example, prediction: Prediction) -> dict[str, Any]:
         "hypothesis": list(example.hypothesis),
         **gold,
         "prediction": prediction.label,
+        "confidence": prediction.probabilities[prediction.label],
         "probabilities": prediction.probabilities,
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
+from elmokit.tasks.offsets import confidence_field
 from elmokit.tasks.qa.data import Example
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ def to_record(example: Example, prediction: Prediction) -> dict[str, Any]:
             "start": answer.start,
             "end": answer.end,
             "score": round(answer.score, 6),
+            "start_char": answer.start,
+            "end_char": answer.end,
+            **confidence_field(answer.score),
         }
 
     return {

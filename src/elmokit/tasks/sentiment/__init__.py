@@ -15,6 +15,7 @@ TASK = Task(
     Model=model.Model,
     read=data.read,
     parse=data.parse,
+    from_tokens=data.from_tokens,
     write=data.write,
     to_record=data.to_record,
     render=data.render,

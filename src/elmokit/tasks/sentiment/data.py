@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from elmokit.errors import FormatError, InputError
 from elmokit.tasks.lines import nonblank_lines
+from elmokit.tasks.offsets import CharacterSpans, character_fields, token_spans, token_words
 from elmokit.tasks.sentiment import trees
 from elmokit.tasks.sentiment.trees import Phrase
 from elmokit.tasks.task import Examples
-from elmokit.text.tokenize import split_words
+from elmokit.text.tokenize import Token, tokenize
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -63,6 +64,8 @@ class Example:
     """The labeled phrases inside, always of five classes; for training."""
     where: str = field(default="", compare=False)
     """File and line of the sentence."""
+    spans: CharacterSpans | None = field(default=None, compare=False, repr=False)
+    """Where the words are in the raw text; None for an example from a file."""
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
@@ -163,9 +166,14 @@ def parse(texts: Sequence[str]) -> Example:
     """Return an example without a label from a raw sentence."""
     if len(texts) != len(ARGUMENTS):
         raise InputError(f"{len(texts)} texts; expected {len(ARGUMENTS)}: {', '.join(ARGUMENTS)}")
-    if not (words := tuple(split_words(texts[0]))):
+    if not (tokens := tokenize(texts[0])):
         raise InputError("the sentence has no words; expected at least one")
-    return Example(words)
+    return from_tokens(tokens)
+
+
+def from_tokens(tokens: Sequence[Token]) -> Example:
+    """Return an example without a label from the words of a sentence and their positions."""
+    return Example(token_words(tokens), spans=token_spans(tokens))
 
 
 def labels(example: Example) -> Iterable[str]:
@@ -194,7 +202,9 @@ def to_record(example: Example, prediction: Prediction) -> dict[str, Any]:
         **gold,
         "prediction": prediction.label,
         "name": prediction.name,
+        "confidence": prediction.probabilities[prediction.label],
         "probabilities": dict(zip(names, prediction.probabilities, strict=True)),
+        **character_fields(example.spans, 0, len(example.words)),
     }
 
 

@@ -19,16 +19,23 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass, field, replace
+from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.tasks.lines import ColumnRow, column_blocks, nonblank_lines
+from elmokit.tasks.offsets import (
+    CharacterSpans,
+    character_fields,
+    confidence_field,
+    token_spans,
+    token_words,
+)
 from elmokit.tasks.tag_schemes import TaggedSpan, is_tag, spans_to_tags, tags_to_spans
 from elmokit.tasks.task import Examples
-from elmokit.text.tokenize import tokenize
+from elmokit.text.tokenize import Token, tokenize
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -45,13 +52,16 @@ _COLORS = {"ARG0": "cyan", "ARG1": "green", "ARG2": "magenta", "ARG3": "blue", "
 _OTHER_COLORS = ("yellow", "bright_yellow", "bright_red", "bright_blue", "bright_magenta")
 
 
-class Frame(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Frame:
     """A predicate and its roles."""
 
     predicate: int
     """Position of the predicate."""
     tags: tuple[str, ...]
     """BIO tags of all words of the sentence."""
+    confidences: tuple[float, ...] = field(default=(), compare=False)
+    """Probability of each span of the tags, in order; empty if they are unknown."""
 
 
 Prediction = tuple[Frame, ...]
@@ -74,6 +84,8 @@ class Example:
     """The roleset of the predicate, such as `get.01`; empty if it is unknown."""
     where: str = field(default="", compare=False)
     """File and line of the sentence."""
+    spans: CharacterSpans | None = field(default=None, compare=False, repr=False)
+    """Where the words are in the raw text; None for an example from a file."""
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
@@ -183,7 +195,8 @@ def _from_columns(rows: list[ColumnRow], skipped: Counter[str]) -> Iterator[Exam
             frames.append(Frame(position, spans_to_tags(roles, len(words))))
     positions = tuple(frame.predicate for frame in frames)
     where = rows[0].where
-    for position, tags in frames:
+    for frame in frames:
+        position, tags = frame.predicate, frame.tags
         lemma, sense = rows[position].cells[6:8]
         roleset = "" if lemma == "-" else f"{lemma}.{sense}"
         yield Example(words, position, tags, positions, roleset, where)
@@ -226,22 +239,33 @@ def parse(texts: Sequence[str]) -> Example:
     """
     (text,) = texts
     marks: list[int] = []
-    plain = ""
+    kept: list[int] = []  # positions in the raw text of the characters that are not marks
     end = 0
     for match in _MARKED.finditer(text):
-        plain += text[end : match.start()]
-        marks.append(len(plain))
-        plain += match[1]
+        kept += range(end, match.start())
+        marks.append(len(kept))
+        kept += range(match.start(1), match.end(1))
         end = match.end()
-    plain += text[end:]
-    tokens = tokenize(plain)
+    kept += range(end, len(text))
+    tokens = tokenize("".join(text[position] for position in kept))
     if not tokens:
         raise InputError(f"the sentence {text!r} has no words; expected at least one")
-    words = tuple(token.text for token in tokens)
+    example = replace(
+        from_tokens(tokens),
+        spans=tuple((kept[token.start], kept[token.end - 1] + 1) for token in tokens),
+    )
     if not marks:
-        return Example(words)
+        return example
     positions = (next(k for k, token in enumerate(tokens) if token.end > mark) for mark in marks)
-    return Example(words, predicates=tuple(dict.fromkeys(positions)))
+    return replace(example, predicates=tuple(dict.fromkeys(positions)))
+
+
+def from_tokens(tokens: Sequence[Token]) -> Example:
+    """Return an example from the words of a sentence and their positions.
+
+    Its predicates are those that the model detects; brackets mark nothing.
+    """
+    return Example(token_words(tokens), spans=token_spans(tokens))
 
 
 # -- predictions -----------------------------------------------------------------------------------
@@ -263,21 +287,28 @@ def _preds(example: Example, prediction: Prediction) -> list[dict[str, Any]]:
 
 
 def to_record(example: Example, prediction: Prediction) -> dict[str, Any]:
-    """Return words, and tags and roles of each predicate, as a JSON object; `end` is exclusive."""
+    """Return words, and tags and roles of each predicate, as a JSON object; `end` is exclusive.
+
+    `start_char` and `end_char` are positions in the raw text, if the example comes from one.
+    """
     preds = _preds(example, prediction)
     for pred, frame in zip(preds, prediction, strict=True):
         pred["word"] = example.words[frame.predicate]
+        pred |= character_fields(example.spans, frame.predicate, frame.predicate + 1)
         pred["roles"] = [
             {
                 "role": span.type,
                 "start": span.start,
                 "end": span.end,
                 "text": " ".join(example.words[span.start : span.end]),
+                **character_fields(example.spans, span.start, span.end),
+                **confidence_field(confidence),
             }
-            for span in tags_to_spans(frame.tags)
+            for span, confidence in zip_longest(tags_to_spans(frame.tags), frame.confidences)
             if span.type != VERB
         ]
-    return {"words": list(example.words), "preds": preds}
+    sentence = character_fields(example.spans, 0, len(example.words))
+    return {"words": list(example.words), "preds": preds, **sentence}
 
 
 def render(example: Example, prediction: Prediction) -> Text:

@@ -16,16 +16,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmokit.tasks.crf import viterbi
+from elmokit.tasks.crf import TagRun, span_probabilities, viterbi
 from elmokit.tasks.srl.data import Example, Frame, Prediction
 from elmokit.tasks.srl.highway import HighwayLSTM
-from elmokit.tasks.tag_schemes import all_tags, may_follow
+from elmokit.tasks.tag_schemes import all_tags, may_follow, tags_to_spans
 from elmokit.tasks.task import Preset, TrainingConfig
 from elmokit.tasks.word_embedding import EmbeddedBatch, WordEmbedding
 
@@ -122,14 +123,19 @@ class Model(torch.nn.Module):
             predicates += [(row, position) for position in positions]
         frames: list[list[Frame]] = [[] for _ in examples]
         if predicates:
-            paths = viterbi(
-                *self._scores(embedded, predicates),
-                self.steps_KK,
-                self.first_K,
-                torch.zeros_like(self.first_K),
-            )
-            for (row, position), path in zip(predicates, paths, strict=True):
-                frames[row].append(Frame(position, tuple(self.tags[k] for k in path)))
+            chain = self.steps_KK, self.first_K, torch.zeros_like(self.first_K)
+            scores_PTK, lengths_P = self._scores(embedded, predicates)
+            paths = viterbi(scores_PTK, lengths_P, *chain)
+            tags = [tuple(self.tags[k] for k in path) for path in paths]
+            spans = [tags_to_spans(each) for each in tags]
+            runs = [
+                TagRun(p, s.start, paths[p][s.start : s.end], self._number[f"I-{s.type}"])
+                for p in range(len(paths))
+                for s in spans[p]
+            ]
+            found = iter(span_probabilities(scores_PTK, lengths_P, *chain, runs))
+            for p, (row, position) in enumerate(predicates):
+                frames[row].append(Frame(position, tags[p], tuple(islice(found, len(spans[p])))))
         return [tuple(each) for each in frames]
 
     def _scores(

@@ -1,0 +1,282 @@
+"""Vectors as tables in Parquet files, which DuckDB, Polars and pandas query without reshaping.
+
+One row per word (layout "words"):
+
+    sentence   int64, number of the sentence, counting from 0
+    position   int32, number of the word in its sentence, counting from 0
+    word       string
+    start      int32, offset of the word's first character in `text`
+    end        int32, offset after its last character
+    text       string, the sentence
+    vector     fixed_size_list<float or halffloat>[D]
+
+One row per sentence, whose word vectors were pooled (layout "pooled"): `sentence`, `text`,
+`word_count` and `vector`. With all layers, `layer_0`, `layer_1`, … take the place of `vector`. A
+lone surrogate, which Parquet cannot store, becomes U+FFFD.
+
+The metadata of the file has, under `elmokit`, the version, the layout, the number of sentences (one
+without words has no row) and the signature as JSON. A sentence is in one row group, and row groups
+know their first and last sentence, so that a reader holds one at a time.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from elmokit.errors import FormatError, InputError
+from elmokit.extras import require
+from elmokit.vectors.spool import Spool, VectorArray
+
+TableLayout = Literal["words", "pooled"]
+"""What a row of a table is: a word, or a sentence whose vectors were pooled."""
+VERSION = 2
+"""Version of the layout; version 1 is that of `parquet.py`."""
+TABLE_GROUP_BYTES = 32 << 20
+"""Size of a row group in bytes, unless one sentence takes more."""
+LARGEST_SENTENCE = (1 << 31) - 1
+"""Size of a sentence at most, in bytes and in values: Arrow counts them in int32."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class TableFormat:
+    """A layout of tables, offered like the other file formats of vectors."""
+
+    def __init__(self, layout: TableLayout) -> None:
+        self.layout = layout
+        self.NAME = f"parquet-{layout}"
+
+    def check_installed(self) -> None:
+        """Raise `MissingExtra` if pyarrow is not installed."""
+        require("pyarrow", "Parquet files (unlike .h5 and .npz)")
+
+    def open_file(self, path: Path) -> TableReader:
+        """Open a table."""
+        return TableReader(path)
+
+    def write(self, path: Path, spool: Spool) -> None:
+        """Write the sentences of a complete spool to a Parquet file."""
+        import pyarrow.parquet as pq
+
+        schema = _schema(self.layout, spool)
+        options = {"use_dictionary": ["word", "text"], "write_statistics": ["sentence"]}
+        with pq.ParquetWriter(path, schema, **options) as out:
+            group: list[tuple[int, dict[str, Any], VectorArray]] = []
+            size = 0
+            for number, (text, array) in enumerate(spool.records()):
+                if array.nbytes > LARGEST_SENTENCE:
+                    raise InputError(
+                        f"sentence {number} takes {array.nbytes:,} bytes, but a row group of a "
+                        f"table at most {LARGEST_SENTENCE:,}; split the sentence"
+                    )
+                if group and size + array.nbytes > TABLE_GROUP_BYTES:
+                    out.write_table(_table(self.layout, schema, group))
+                    group, size = [], 0
+                group.append((number, json.loads(text), array))
+                size += array.nbytes + len(text)
+            if group:
+                out.write_table(_table(self.layout, schema, group))
+
+
+TABLES: dict[str, TableFormat] = {"words": TableFormat("words"), "pooled": TableFormat("pooled")}
+"""The layouts by name."""
+
+
+def describe_sentence(words: Sequence[str], text: str | None) -> dict[str, Any]:
+    """Return what a table stores about a sentence besides its vectors.
+
+    Args:
+        words: The words of the sentence.
+        text: The sentence as it was before it was split; by default the words with spaces between.
+    """
+    whole = " ".join(words) if text is None else text
+    starts, ends, position = [], [], 0
+    for word in words:
+        start = whole.find(word, position)
+        if start < 0:
+            raise InputError(
+                f"the word {word[:40]!r} is not in the text {whole[:60]!r} after character "
+                f"{position}; expected the words of the text, in order"
+            )
+        position = start + len(word)
+        starts.append(start)
+        ends.append(position)
+    return {"words": list(words), "text": whole, "starts": starts, "ends": ends}
+
+
+def _schema(layout: TableLayout, spool: Spool) -> Any:
+    import pyarrow as pa
+
+    value = pa.from_numpy_dtype(spool.dtype)
+    layers, dim = spool.shape or (0, 0)
+    vector = pa.list_(value, dim) if dim else pa.list_(value)
+    if layout == "words":
+        columns = {
+            "sentence": pa.int64(),
+            "position": pa.int32(),
+            "word": pa.string(),
+            "start": pa.int32(),
+            "end": pa.int32(),
+            "text": pa.string(),
+        }
+    else:
+        columns = {"sentence": pa.int64(), "text": pa.string(), "word_count": pa.int32()}
+    metadata = {
+        "layout": VERSION,
+        "rows": layout,
+        "sentences": spool.count,
+        "signature": spool.header["signature"],
+    }
+    return pa.schema(
+        columns | {name: vector for name in _vector_names(layers)},
+        metadata={"elmokit": json.dumps(metadata)},
+    )
+
+
+def _vector_names(layers: int) -> list[str]:
+    return [f"layer_{number}" for number in range(layers)] or ["vector"]
+
+
+def _table(
+    layout: TableLayout, schema: Any, group: list[tuple[int, dict[str, Any], VectorArray]]
+) -> Any:
+    import pyarrow as pa
+
+    per_row = [array.shape[-2] for _, _, array in group]
+    numbers = np.repeat(np.array([number for number, _, _ in group], np.int64), per_row)
+    texts = pa.array([_SURROGATE.sub("\ufffd", entry["text"]) for _, entry, _ in group])
+    columns: dict[str, Any] = {"sentence": pa.array(numbers)}
+    if layout == "words":
+        columns["position"] = pa.array(
+            np.concatenate([np.arange(count, dtype=np.int32) for count in per_row])
+        )
+        columns["word"] = pa.array(
+            [_SURROGATE.sub("\ufffd", word) for _, entry, _ in group for word in entry["words"]],
+            pa.string(),
+        )
+        for name, key in (("start", "starts"), ("end", "ends")):
+            columns[name] = pa.array([n for _, entry, _ in group for n in entry[key]], pa.int32())
+        columns["text"] = texts.take(pa.array(np.repeat(np.arange(len(group)), per_row)))
+    else:
+        columns["text"] = texts
+        columns["word_count"] = pa.array([len(entry["words"]) for _, entry, _ in group], pa.int32())
+    stacked = np.concatenate([array for _, _, array in group], axis=-2)
+    layers = stacked if stacked.ndim == 3 else stacked[None]
+    count = stacked.shape[0] if stacked.ndim == 3 else 0
+    for name, rows in zip(_vector_names(count), layers, strict=True):
+        flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
+        columns[name] = pa.FixedSizeListArray.from_arrays(flat, stacked.shape[-1])
+    return pa.table(columns, schema=schema)
+
+
+def table_layout(path: Path) -> TableLayout | None:
+    """Return the layout of a Parquet file that is a table of vectors; None if it is none."""
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = json.loads((pq.read_schema(path).metadata or {})[b"elmokit"])
+        rows = metadata.get("rows")
+    except Exception:  # whatever is wrong with the file is reported by the reader of arrays
+        return None
+    return rows if rows in TABLES else None
+
+
+class TableReader:
+    """An open table of vectors, read sentence by sentence."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.path = path
+        self._damage = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
+        self._file = pq.ParquetFile(path)
+        try:
+            self._open()
+        except BaseException as error:
+            self._file.close()
+            if isinstance(error, self._damage):
+                raise FormatError(
+                    f"{path} is damaged or not a table of vectors ({error!r})"
+                ) from None
+            raise
+
+    def _open(self) -> None:
+        schema, meta = self._file.schema_arrow, self._file.metadata
+        metadata = json.loads(schema.metadata[b"elmokit"])
+        if int(metadata["layout"]) > VERSION:
+            raise FormatError(
+                f"{self.path} has layout {metadata['layout']}, but this version of elmokit reads "
+                f"up to {VERSION}; update it with: pip install -U elmokit"
+            )
+        self.signature: dict[str, Any] | None = metadata["signature"]
+        self.count = int(metadata["sentences"])
+        self._pooled = metadata["rows"] == "pooled"
+        names = [name for name in schema.names if re.fullmatch(r"vector|layer_\d+", name)]
+        self._layers = [] if "vector" in names else names
+        self._columns = names
+        if not names or "sentence" not in schema.names:
+            raise FormatError(
+                f"{self.path} has the columns {', '.join(schema.names)}; expected sentence and "
+                "vector, or sentence and layer_0, layer_1, …"
+            )
+        kind = schema.field(names[0]).type
+        self._dim = getattr(kind, "list_size", 0)
+        self._dtype = kind.value_type.to_pandas_dtype()
+        first = schema.get_field_index("sentence")
+        groups = [meta.row_group(g) for g in range(meta.num_row_groups)]
+        # A group may have no rows: that of sentences without words.
+        self._groups = [g for g, group in enumerate(groups) if group.num_rows]
+        self._starts = [int(groups[g].column(first).statistics.min) for g in self._groups]
+        self._cached: tuple[int, Any, Any] | None = None  # number, rows, their sentences
+
+    def array(self, position: int) -> VectorArray:
+        """Return the vectors of a sentence: (T, D) or (L+1, T, D); pooled, (D,) or (L+1, D)."""
+        table = self._rows(position)
+        rows = len(table)
+        if self._pooled and rows != 1:
+            raise FormatError(f"{self.path} is damaged: sentence {position} has {rows} rows, not 1")
+        layers = [
+            np.asarray(
+                table.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False),
+                self._dtype,
+            ).reshape(rows, self._dim)
+            for name in self._columns
+        ]
+        array: VectorArray = np.stack(layers) if self._layers else layers[0].copy()
+        return array[..., 0, :] if self._pooled else array
+
+    def words(self, position: int) -> list[str] | None:
+        """Return the words of a sentence; None if the sentences are pooled."""
+        if self._pooled:
+            return None
+        words: list[str] = self._rows(position).column("word").to_pylist()
+        return words
+
+    def close(self) -> None:
+        """Close the file."""
+        self._cached = None
+        self._file.close()
+
+    def _rows(self, position: int) -> Any:
+        """Return the rows of a sentence, in order."""
+        index = max(0, bisect.bisect_right(self._starts, position) - 1)
+        if not self._groups:
+            return self._file.schema_arrow.empty_table()
+        if self._cached is None or self._cached[0] != index:
+            try:
+                table = self._file.read_row_group(self._groups[index])
+            except self._damage as error:
+                raise FormatError(
+                    f"{self.path}: sentence {position} cannot be read: {error}"
+                ) from None
+            self._cached = index, table, table.column("sentence").to_numpy()
+        _, table, sentences = self._cached
+        start, end = np.searchsorted(sentences, [position, position + 1]).tolist()
+        return table.slice(start, end - start)

@@ -1,0 +1,63 @@
+"""The trainers of benchmarks/training take a step, on a tiny network and text."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from tests.conftest import REPOSITORY, small_config
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
+
+from elmokit.train import SIZES, CorpusOptions, build_corpus  # noqa: E402
+
+
+class Enough(Exception):
+    """Ends a training loop, which has no end of its own."""
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    text = tmp_path / "text.txt"
+    text.write_text("the cat sat on the mat .\na dog lay by the door .\n" * 200)
+    build_corpus([str(text)], tmp_path / "corpus", CorpusOptions(form="tokenized", held_out=0))
+    return tmp_path / "corpus"
+
+
+@pytest.mark.parametrize(
+    ("script", "name", "argument"),
+    [
+        ("elmokit_trainer", "ElmokitTrainer", "recommended"),
+        ("elmokit_trainer", "ElmokitTrainer", "bilm-tf"),
+        ("pytorch_trainer", "PyTorchTrainer", ""),
+    ],
+)
+def test_a_trainer_counts_its_words(
+    script: str, name: str, argument: str, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(REPOSITORY / "benchmarks" / "training"))
+    monkeypatch.syspath_prepend(str(REPOSITORY / "benchmarks" / "peers"))
+    monkeypatch.setattr(sys, "argv", [script, argument])
+    monkeypatch.setitem(SIZES, "tiny", small_config())
+    module = import_module(script)
+    if script == "pytorch_trainer":
+        for constant, value in (("LANES", 4), ("WINDOW", 5), ("NEGATIVES", 6)):
+            monkeypatch.setattr(module, constant, value)
+    counts: list[int] = []
+
+    def on_step(words: int) -> None:
+        counts.append(words)
+        if len(counts) == 3:
+            raise Enough
+
+    threads = torch.get_num_threads()
+    try:
+        with pytest.raises(Enough):
+            getattr(module, name)().train(corpus, "tiny", 1, on_step)
+    finally:
+        torch.set_num_threads(threads)
+        for imported in (script, "trainer_worker", "worker"):
+            sys.modules.pop(imported, None)
+    assert counts[0] == 0 and all(words > 0 for words in counts[1:])
