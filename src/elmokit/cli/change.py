@@ -85,9 +85,9 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "document", "block"]),
     default="auto",
     show_default=True,
-    help="What the permutation test assigns to the texts at random: every document, or one of 50 "
-    "blocks of each text; auto: documents if a text has 8 to 50, blocks of whole documents if it "
-    "has more, blocks of sentences if it has fewer.",
+    help="What the permutation test assigns to the texts at random: every document, or blocks of "
+    "each text; auto: documents if a text has 8 to 50, 50 blocks of whole documents if it has "
+    "more, 12 blocks of sentences if it has fewer.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(

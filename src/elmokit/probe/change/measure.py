@@ -76,10 +76,9 @@ def semantic_change(
         max_uses: Uses of a word that are compared per text, at most; drawn at random.
         min_uses: Leave out words with fewer uses in one of the texts.
         permutations: Random assignments per word in the permutation test.
-        unit: What the test assigns to the texts at random: every `"document"`, or one of 50 parts
-            of each text (`"block"`), as it should be where no documents are marked. By default
-            (`"auto"`), documents if a text has 8 to 50 of them, blocks of whole documents if it has
-            more, and blocks of sentences if it has fewer.
+        unit: What the test assigns to the texts at random: every `"document"`, or parts of each
+            text (`"block"`). By default (`"auto"`), documents if a text has 8 to 50 of them, 50
+            blocks of whole documents if it has more, and 12 blocks of sentences if it has fewer.
         seed: Random seed.
         max_words: Words to read of each text; all by default.
         form: What a line of the files is: `"running"` text, one sentence (`"lines"`), or one

@@ -210,6 +210,13 @@ def _control(measured: Measurement) -> Table:
             f"example in domain or style; it is largest for “{farthest}” "
             f"({reference[farthest][by]:.3f})."
         )
+        differing = sum(_is_at_most(each[q]) for each in reference.values())
+        if differing > len(reference) / 2:
+            note += (
+                f" q is at most {SIGNIFICANCE:g} for {differing} of these {len(reference)} words, "
+                "so nearly every word differs between these texts, and a small p or q alone is no "
+                "sign of a change of meaning."
+            )
     return Table(
         "Control: halves of the same text, and words that do not change",
         [

@@ -16,13 +16,16 @@ from elmokit.errors import InputError
 from elmokit.probe.change.targets import TextSize, UseLocation, UseSample
 
 PermutationUnit = Literal["auto", "document", "block"]
-"""What is permuted: every document (`"document"`), one of `BLOCKS` parts of the text (`"block"`),
+"""What is permuted: every document (`"document"`), one of some parts of the text (`"block"`),
 or what suits the number of documents (`"auto"`)."""
 UNIT_NAMES: tuple[PermutationUnit, ...] = ("auto", "document", "block")
 
 BLOCKS = 50
-"""Parts that a text is divided into, at most. More would make the test hardly more sensitive, and
-blind to what neighboring documents have in common."""
+"""Parts that a text of many documents is divided into, at most. More would make the test hardly
+more sensitive, and blind to what neighboring documents have in common."""
+SENTENCE_BLOCKS = 12
+"""Parts that a text without marked documents is divided into: so few that most documents, whatever
+their length, are in one part, and enough for a small p-value."""
 MIN_DOCUMENTS = 8
 """Documents from which on they are units by themselves: fewer could be assigned to two texts in so
 few ways that no p-value would survive the correction for many words."""
@@ -58,9 +61,10 @@ def assign_units(sample: UseSample, unit: PermutationUnit) -> npt.NDArray[np.int
 def _unit_number(location: UseLocation, text: TextSize, unit: str) -> int:
     if unit == "documents":
         return location.document
+    if unit == "blocks":
+        return location.sentence * SENTENCE_BLOCKS // text.sentences
     # A document belongs to one block only, the one in which it begins.
-    start = location.document_start if unit == "blocks of documents" else location.sentence
-    return start * BLOCKS // text.sentences
+    return location.document_start * BLOCKS // text.sentences
 
 
 def split_into_halves(units_N: npt.NDArray[np.int64]) -> int | None:
