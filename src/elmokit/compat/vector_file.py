@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.errors import InputError
+from elmokit.formats.hdf5_writing import create_hdf5
+from elmokit.storage import atomic_write
 
 
 def write_vectors(
@@ -24,18 +24,15 @@ def write_vectors(
     """
     import h5py
 
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=path.parent) as folder:
-        stage = Path(folder) / path.name
-        with h5py.File(stage, "w") as file:
-            for key, array in datasets:
-                try:
-                    file.create_dataset(key, data=array, dtype="float32")
-                except (ValueError, OSError) as error:
-                    raise InputError(
-                        f"{key!r:.80} cannot be the name of an HDF5 dataset ({error}); "
-                        "set use_sentence_keys=False"
-                    ) from None
-            if index is not None:
-                named = file.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())
-                named[0] = json.dumps(index)
-        os.replace(stage, path)
+    with atomic_write(path) as temporary, create_hdf5(temporary) as file:
+        for key, array in datasets:
+            try:
+                file.create_dataset(key, data=array, dtype="float32")
+            except (ValueError, OSError) as error:
+                raise InputError(
+                    f"{key!r:.80} cannot be the name of an HDF5 dataset ({error}); "
+                    "set use_sentence_keys=False"
+                ) from None
+        if index is not None:
+            named = file.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())
+            named[0] = json.dumps(index)
