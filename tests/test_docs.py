@@ -1,6 +1,7 @@
 """The documentation is true: its code runs, imports the public API only, and names real commands.
 
 A code block that cannot run in a test says so in a comment before it: `<!-- not run: REASON -->`.
+One that needs other packages names them, `<!-- needs: spacy, mteb -->`, and runs where they are.
 Blocks of other libraries (AllenNLP's, simple_elmo's) are not ours to run.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import re
 import shlex
 import shutil
@@ -22,14 +24,24 @@ from tests.conftest import GOLDEN, REPOSITORY
 import elmokit
 from elmokit import Elmo
 
-PUBLIC = {"elmokit", *(f"elmokit.{name}" for name in "lm nn probe tasks train vectors".split())}
+PUBLIC = {
+    "elmokit",
+    *(f"elmokit.{name}" for name in "lm nn probe serve tasks train vectors".split()),
+}
 """Packages that users import from."""
 COMPAT = {f"elmokit.compat.{name}" for name in "allennlp bilm many_langs simple_elmo".split()}
+INTEGRATIONS = {
+    f"elmokit.integrations.{path.stem}"
+    for path in (REPOSITORY / "src" / "elmokit" / "integrations").glob("*.py")
+    if path.stem not in {"__init__", "loaded_models", "saved_model"}
+}
 FOREIGN = {"allennlp", "simple_elmo", "elmoformanylangs"}
 PAGES = sorted(
     [
         REPOSITORY / "README.md",
         REPOSITORY / "CONTRIBUTING.md",
+        REPOSITORY / "SECURITY.md",
+        REPOSITORY / "examples" / "README.md",
         REPOSITORY / "src" / "elmokit" / "builtin" / "README.md",
         *(REPOSITORY / "docs").glob("*.md"),
     ]
@@ -45,6 +57,7 @@ class Block:
     language: str
     code: str
     not_run: str
+    """Why it is not run, if it is not."""
 
     @property
     def where(self) -> str:
@@ -53,12 +66,16 @@ class Block:
 
 def blocks(page: Path, language: str) -> list[Block]:
     text = page.read_text(encoding="utf-8")
-    pattern = r"(?:<!-- not run: ([^>]*?) -->\n+)?^```(\w+)\n(.*?)^```"
-    return [
-        Block(page, text.count("\n", 0, match.start(3)), match[2], match[3], match[1] or "")
-        for match in re.finditer(pattern, text, re.DOTALL | re.MULTILINE)
-        if match[2] == language
-    ]
+    pattern = r"(?:<!-- (not run|needs): ([^>]*?) -->\n+)?^```(\w+)\n(.*?)^```"
+    found = []
+    for match in re.finditer(pattern, text, re.DOTALL | re.MULTILINE):
+        not_run = match[2] or ""
+        if match[1] == "needs":
+            not_run = ", ".join(name for name in not_run.split(", ") if find_spec(name) is None)
+        if match[3] == language:
+            line = text.count("\n", 0, match.start(4))
+            found.append(Block(page, line, language, match[4], not_run))
+    return found
 
 
 def imported(code: str) -> list[tuple[str, str]]:
@@ -76,7 +93,10 @@ def check_imports(code: str, where: str) -> None:
     for module, name in imported(code):
         if module.partition(".")[0] != "elmokit":
             continue
-        assert module in PUBLIC | COMPAT, f"{where} imports {module}, which is not public"
+        public = PUBLIC | COMPAT | INTEGRATIONS
+        assert module in public, f"{where} imports {module}, which is not public"
+        if module in INTEGRATIONS:  # its own page checks the names, where its library is installed
+            continue
         if name and f"{module}.{name}" not in PUBLIC:
             found = importlib.import_module(module)
             assert name in getattr(found, "__all__", dir(found)), f"{where}: {module}.{name}"
@@ -97,12 +117,36 @@ def test_docstring_examples_import_the_public_api_only() -> None:
                         check_imports(line.strip().partition("(")[0], str(path))
 
 
+EXAMPLES = sorted(path for path in (REPOSITORY / "examples").glob("*.*") if path.suffix != ".md")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_import_the_public_api_only(path: Path) -> None:
+    """That they run is checked by `examples/check.py` in CI: some need heavy packages."""
+    code = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(code)["cells"] if cell["cell_type"] == "code"]
+        code = "\n".join("".join(cell["source"]) for cell in cells)
+    for module, name in imported(code):
+        if not module.startswith("elmokit.integrations."):
+            check_imports(f"from {module} import {name}" if name else f"import {module}", path.name)
+
+
+def test_every_example_is_listed_and_has_its_output() -> None:
+    page = (REPOSITORY / "examples" / "README.md").read_text(encoding="utf-8")
+    names = [path.name for path in EXAMPLES if path.name != "check.py"]
+    assert [name for name in names if f"]({name})" not in page] == []
+    assert len([n for n in names if n.endswith(".py")]) >= 8
+    assert len([n for n in names if n.endswith(".ipynb")]) >= 3
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_in_the_text_exist(page: Path) -> None:
     """`elmokit.train.pretrain` between backticks is a public name."""
     for name in re.findall(r"`(elmokit(?:\.\w+)+)", page.read_text(encoding="utf-8")):
         parts = name.split(".")
-        if name in COMPAT or name == "elmokit.compat":
+        others = {"elmokit.compat", "elmokit.integrations", "elmokit.Tok2Vec"}
+        if name in COMPAT | INTEGRATIONS or ".".join(parts[:2]) in others:
             continue
         package = ".".join(parts[:2]) if ".".join(parts[:2]) in PUBLIC else "elmokit"
         rest = parts[package.count(".") + 1 :]
@@ -227,4 +271,9 @@ def test_the_output_in_the_readme_is_what_the_command_prints(
 
 
 def test_version_is_stated_once() -> None:
+    """The citation file and the changelog cannot read it from the package: they are compared."""
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", elmokit.__version__)
+    citation = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.*)$", citation, re.MULTILINE) == [elmokit.__version__]
+    changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (\d.*)$", changelog, re.MULTILINE)[0] == elmokit.__version__

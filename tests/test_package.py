@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import re
 import subprocess
 import sys
@@ -37,7 +36,7 @@ finally:
     print(sorted(name for name in sys.modules if name.startswith("torch")))
 """
     printed = python(code)
-    assert "1 sentences" in printed and out.exists()
+    assert "1 sentence," in printed and out.exists()
     assert printed.splitlines()[-1] == "['torch']"
 
 
@@ -88,11 +87,8 @@ def test_the_rooms_keep_their_order() -> None:
 def test_every_module_says_what_it_is() -> None:
     package = Path(elmokit.__file__).parent
     for path in package.rglob("*.py"):
-        name = ".".join(("elmokit", *path.relative_to(package).with_suffix("").parts))
-        if name.endswith("__main__"):
-            continue
-        module = importlib.import_module(name.removesuffix(".__init__"))
-        assert module.__doc__, name
+        if path.name != "__main__.py":
+            assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
 
 
 def test_the_tree_in_contributing_is_the_tree() -> None:

@@ -48,3 +48,18 @@ def test_on_a_terminal_there_are_bars(
         display.message("[a message] stays")
     err = capsys.readouterr().err
     assert "reading" in err and "[a message] stays" in err
+
+
+def test_amounts_of_bytes_are_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, 31.0, 62.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with ProgressDisplay(binary=True) as display:
+        for done in (0, 90_000_000, 180_000_000):
+            display.update("", done, 360_000_000, key="weights.hdf5")
+    lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
+    assert lines == [
+        "25.0%  weights.hdf5: 90.0 of 360.0 MB, 0:01:33 left",
+        "50.0%  weights.hdf5: 180.0 of 360.0 MB, 0:01:02 left",
+    ]

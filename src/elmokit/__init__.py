@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from elmokit._exports import lazy_exports
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from elmokit.bench import benchmark
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from elmokit.fetch.published import list_models
     from elmokit.inspect import inspect_model
     from elmokit.settle import settle_model
-    from elmokit.vectors.embed import embed_to_file
+    from elmokit.text.fasta import read_fasta
+    from elmokit.vectors.embed import embed_fasta_to_file, embed_to_file
     from elmokit.vectors.reader import load_vectors
 
 __all__ = [
@@ -62,10 +63,12 @@ __all__ = [
     "__version__",
     "benchmark",
     "convert_model",
+    "embed_fasta_to_file",
     "embed_to_file",
     "inspect_model",
     "list_models",
     "load_vectors",
+    "read_fasta",
     "settle_model",
 ]
 
@@ -89,10 +92,12 @@ __getattr__, __dir__ = lazy_exports(
         "WriteError": "elmokit.errors",
         "benchmark": "elmokit.bench",
         "convert_model": "elmokit.convert",
+        "embed_fasta_to_file": "elmokit.vectors.embed",
         "embed_to_file": "elmokit.vectors.embed",
         "inspect_model": "elmokit.inspect",
         "list_models": "elmokit.fetch.published",
         "load_vectors": "elmokit.vectors.reader",
+        "read_fasta": "elmokit.text.fasta",
         "settle_model": "elmokit.settle",
     },
 )

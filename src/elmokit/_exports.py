@@ -13,20 +13,27 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from elmokit._deprecations import warn_renamed
 from elmokit.extras import explain
 
 
 def lazy_exports(
-    package: str, modules: Mapping[str, str]
+    package: str, modules: Mapping[str, str], renamed: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package.
 
     Args:
         package: `__name__` of the package.
         modules: The module that defines each public name.
+        renamed: The new name of each public name that has changed; the old one works with a
+            warning, and is not listed.
     """
+    renamed = renamed or {}
 
     def load_name(name: str) -> Any:
+        if name in renamed:
+            warn_renamed(f"{package}.{name}", f"{package}.{renamed[name]}")
+            return getattr(sys.modules[package], renamed[name])
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:

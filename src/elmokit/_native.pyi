@@ -10,6 +10,14 @@ _Floats = npt.NDArray[np.float32]
 def instruction_sets(*, int8: bool) -> list[str]:
     """Return the instruction sets that this machine can run, the fastest first."""
 
+def inject_failure(*, worker: bool, after: int) -> None:
+    """For tests: let one synchronization of threads raise MemoryError, after so many others.
+
+    Args:
+        worker: Fail in a worker thread, not in the calling one.
+        after: Number of synchronizations before it; -1 for no failure.
+    """
+
 PADDED_FILTERS: int
 """The number of filters of each width is padded to a multiple of this."""
 
@@ -101,7 +109,10 @@ def softmax(
     """Return the sum of the losses of a block of rows; `kernels.h` describes the arrays."""
 
 class Network:
-    """A frozen biLM. Takes C-contiguous arrays, and writes results into the arrays passed."""
+    """A frozen biLM. Takes C-contiguous arrays, and writes results into the arrays passed.
+
+    Arrays of another type, shape or order are refused, as are sizes and indices out of range.
+    """
 
     def __init__(
         self,

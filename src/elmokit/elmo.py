@@ -10,32 +10,40 @@ The steps in between are in `text/` (strings to words and characters), `engine/`
 from __future__ import annotations
 
 import os
+import re
+import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import numpy as np
 
 from elmokit import formats
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.mix import Mix
-from elmokit.bilm.model import BiLM
+from elmokit.bilm.model import PROTEINS, BiLM
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import FloatArray
 from elmokit.engine.batching import BATCH_WORDS, plan_batches, windows
 from elmokit.engine.networks import choose_network
-from elmokit.engine.runner import LayerSelector, Runner, StoredWordVectors
+from elmokit.engine.runner import LayerSelector, Runner, StoredWordVectors, level_of_caller
 from elmokit.engine.state import check_policy
-from elmokit.errors import ElmoError, InputError, InputTypeError, WeightsError
+from elmokit.errors import InputError, InputTypeError
+from elmokit.pickling import Origin, PickledModel, unpickle
 from elmokit.text.sentences import split_sentences
 from elmokit.text.tokenize import Token, split_words, tokenize
 
+if TYPE_CHECKING:
+    from elmokit.text.fasta import FastaRecord
+    from elmokit.text.files import TextFile
+
 Sentence = str | Sequence[str]
 """A string, which is tokenized, or a list of words, which are used as they are."""
-LayerChoice = Literal["mix", "all", "top"] | int
-"""Which layers to return: their weighted sum, all of them, the top one, or one by its number."""
+LayerChoice = Literal["mix", "sum", "all", "top"] | int
+"""Which layers to return: their weighted or plain sum, all, the top one, or one by its number."""
 Pooling = Literal["mean", "max"]
 """How the vectors of the words become one vector per sentence."""
 
@@ -82,6 +90,7 @@ class Elmo:
         state: str = "settled",
         dtype: str = "float32",
         threads: int | None = None,
+        device: str = "cpu",
     ) -> None:
         """Prepare a model to run; see `Elmo.load` for the arguments."""
         if isinstance(bilm, (str, os.PathLike)):
@@ -93,11 +102,14 @@ class Elmo:
         self.state = check_policy(state)
         self.dtype = dtype
         self.threads = _check_threads(threads)
-        self._runner = Runner(bilm, choose_network(bilm, dtype, threads), WORD_CACHE_BYTES)
+        self.device = device
+        network = choose_network(bilm, dtype, threads, device)
+        self._runner = Runner(bilm, network, WORD_CACHE_BYTES)
         self._settled = bilm.settled
         self._settled_by_user = False
         self._mix = bilm.mix or Mix.uniform(bilm.config.layers)
-        self._origin: _Origin | None = None
+        self._origin: Origin | None = None
+        self._warned_of_one_word = False
         self.carried = State.zeros(bilm.config, rows=0)
         """State that the next call continues from with `state="carry"`, row by row."""
 
@@ -109,7 +121,9 @@ class Elmo:
         state: str = "settled",
         dtype: str = "float32",
         threads: int | None = None,
+        device: str = "cpu",
         token_cache: str | Path | None = None,
+        proteins: bool | None = None,
         local_files_only: bool = False,
     ) -> Elmo:
         """Load a model.
@@ -126,13 +140,24 @@ class Elmo:
             dtype: `"float32"`, or `"int8"`, which is faster and less exact and needs the compiled
                 kernel.
             threads: Number of threads; by default as many as the process may use.
+            device: `"cpu"`: this computer's processor, with the compiled kernel. `"cuda"`,
+                `"cuda:1"`, `"mps"`: a graphics processor, by PyTorch. `"cpu-torch"`: the same on
+                the processor, to compare.
             token_cache: Path of word vectors that `save_token_cache` or bilm-tf stored. The vectors
                 of these words are looked up, those of other words are computed as usual.
+            proteins: Whether the model was trained on proteins, so that its words are residues and
+                its settled state comes from proteins; None if the model says so itself, as
+                `"seqvec"` does.
             local_files_only: Never access the network.
         """
         path = locate_model(model, local_files_only=local_files_only)
-        elmo = cls(formats.read(path), state=state, dtype=dtype, threads=threads)
-        elmo._origin = _Origin.record(model, path)
+        bilm = formats.read(path)
+        if proteins is None and _is_published_for_proteins(model):
+            proteins = True
+        if proteins is not None:
+            bilm = mark_proteins(bilm, proteins)
+        elmo = cls(bilm, state=state, dtype=dtype, threads=threads, device=device)
+        elmo._origin = Origin.record(model, path)
         if token_cache is not None:
             from elmokit.formats.token_cache import read
 
@@ -141,15 +166,22 @@ class Elmo:
 
     from_pretrained = load
 
-    def save(self, path: str | Path, format: str | None = None) -> list[Path]:
+    def save(
+        self, path: str | Path, format: str | None = None, *, dtype: str | None = None
+    ) -> list[Path]:
         """Save the model with its settled state and mix, and return the files written.
 
         Args:
             path: Directory or file to write.
-            format: `"native"` (a directory, the default) or `"allennlp"` (options.json and
-                weights.hdf5, the default if the path ends with .hdf5, .h5 or .zip).
+            format: `"native"` (a directory, the default), `"allennlp"` (options.json and
+                weights.hdf5, the default if the path ends with .hdf5, .h5 or .zip) or `"onnx"` (for
+                onnxruntime; the default if the path ends with .onnx).
+            dtype: How an ONNX file stores the weights, `"float32"` or `"float16"`; by default as
+                the model does. They are float32 when the network runs.
         """
-        return formats.write(replace(self.bilm, settled=self.settled), path, format)
+        formats.check_target(path, format, overwrite=True, dtype=dtype)  # before the state is made
+        complete = replace(self.bilm, settled=self.settled)
+        return formats.write(complete, path, format, dtype=dtype, license=self._read_license())
 
     save_pretrained = save
 
@@ -198,6 +230,16 @@ class Elmo:
                 card=card,
             )
 
+    def _read_license(self) -> str | None:
+        """Return the license that the card of the model's directory names, if there is one."""
+        card = None if self._origin is None else Path(self._origin.path) / "README.md"
+        if card is None or not card.is_file():
+            return None
+        text = card.read_text(encoding="utf-8", errors="replace")
+        front_matter = text.split("\n---", 1)[0] if text.startswith("---") else ""
+        found = re.search(r"^license:\s*[\"']?([\w.-]+)", front_matter, re.MULTILINE)
+        return found[1] if found else None
+
     # -- properties ----------------------------------------------------------------------------
 
     @property
@@ -224,12 +266,19 @@ class Elmo:
     def settled(self) -> State:
         """Initial state of every sentence with `state="settled"`; computed at first use."""
         if self._settled is None:
-            self._settled = self._runner.settle()
+            self._settled = self._settling_runner().settle()
         return self._settled
+
+    def _settling_runner(self) -> Runner:
+        """Return what computes a settled state: the CPU, so that it is the same on all devices."""
+        if self.device == "cpu":
+            return self._runner
+        network = choose_network(self.bilm, self.dtype, self.threads)
+        return Runner(self.bilm, network, WORD_CACHE_BYTES)
 
     @property
     def engine(self) -> str:
-        """Name of what runs the network: the compiled kernel, or the reference in NumPy."""
+        """Name of what runs the network: the compiled kernel, NumPy, or torch and its device."""
         return self._runner.engine
 
     def __repr__(self) -> str:
@@ -249,7 +298,25 @@ class Elmo:
     def words(self, sentences: Iterable[Sentence]) -> Iterator[Sequence[str]]:
         """Yield the words of each sentence, for which `embed` returns one vector each."""
         _check_iterable(sentences)
-        return (_words(sentence, i) for i, sentence in enumerate(sentences))
+        words = (_words(sentence, i) for i, sentence in enumerate(sentences))
+        return self._check_residues(words) if self.bilm.reads_residues else words
+
+    def _check_residues(self, sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
+        """Yield sentences; warn once if a protein is one word instead of a list of residues."""
+        for words in sentences:
+            if not self._warned_of_one_word and len(words) == 1 and words[0].isalpha():
+                found = words[0]
+                if len(found) > 1:
+                    self._warned_of_one_word = True
+                    shown = found if len(found) <= 20 else found[:20] + "…"
+                    warnings.warn(
+                        f"this is a model of proteins, whose words are residues, but it saw one "
+                        f"word, {shown!r} ({len(found):,} letters), and returns one vector for it; "
+                        "give the residues, embed([list(sequence)]), or a FASTA file, "
+                        "embed_fasta(path)",
+                        stacklevel=level_of_caller(),
+                    )
+            yield words
 
     @overload
     def embed(self, sentences: str, layers: LayerChoice = "mix") -> FloatArray: ...  # type: ignore[overload-overlap]
@@ -266,8 +333,9 @@ class Elmo:
         Args:
             sentences: A string (one sentence, which is tokenized), or a list whose items are
                 strings (tokenized) or lists of words (used as they are).
-            layers: `"mix"`: (T, D), the layers weighted by the model's mix. `"all"`: (L+1, T, D),
-                the word vectors first. `"top"` or a number: (T, D), that layer alone.
+            layers: `"mix"`: (T, D), the layers weighted by the model's mix. `"sum"`: (T, D), their
+                plain sum. `"all"`: (L+1, T, D), the word vectors first. `"top"` or a number:
+                (T, D), that layer alone.
         """
         if isinstance(sentences, str):
             return self.embed([sentences], layers)[0]
@@ -323,6 +391,66 @@ class Elmo:
             for (span, words), array in zip(sentences, vectors, strict=True)
         ]
 
+    def embed_fasta(
+        self,
+        path: str | Path | TextFile,
+        layers: LayerChoice = "sum",
+        *,
+        pooling: Pooling | None = None,
+        id_field: int | None = None,
+    ) -> Iterator[tuple[str, FloatArray]]:
+        """Yield the id and the vectors of each protein of a FASTA file, in bounded memory.
+
+        A residue is a word. The defaults give SeqVec's vectors of residues, and `pooling="mean"`
+        its vectors of proteins: the sum of the layers, averaged over the residues.
+
+        Args:
+            path: The FASTA file, compressed or not; `"-"` is stdin.
+            layers: Which layers to return; see `embed`.
+            pooling: None: (T, D), one vector per residue. `"mean"` or `"max"` over the residues:
+                (D,), one vector per protein; all zeros for a protein without residues.
+            id_field: Number of the field of the header, divided at `|` and counted from 0, that is
+                the id; None for the first word. UniProt's accession is field 1.
+        """
+        from elmokit.text.fasta import read_fasta
+
+        if pooling is not None:
+            _check_pooling(pooling)
+        self.layer_selector(layers)  # raises for a wrong choice, before the file is read
+        self.warn_unless_proteins()
+        return self._embed_records(read_fasta(path, id_field=id_field), layers, pooling)
+
+    def _embed_records(
+        self, records: Iterable[FastaRecord], layers: LayerChoice, pooling: Pooling | None
+    ) -> Iterator[tuple[str, FloatArray]]:
+        ids: deque[str] = deque()
+
+        def residues() -> Iterator[list[str]]:
+            for record in records:
+                ids.append(record.id)
+                yield list(record.sequence)
+
+        for _, vectors in self.items(residues(), layers):
+            yield ids.popleft(), pool_vectors(vectors, pooling)
+
+    def warn_unless_proteins(self) -> None:
+        """Warn if proteins are about to be embedded by a model that is not known to be of them."""
+        if self.bilm.reads_residues:
+            return
+        if self.bilm.vocabulary is not None:
+            reason = f"the {len(self.bilm.vocabulary):,} words of its vocabulary are not residues"
+        elif self.bilm.settled is None and self.state == "settled":
+            reason = (
+                "so every sequence starts from the state after English text. If it is one, load it "
+                "with Elmo.load(model, proteins=True)"
+            )
+        else:
+            return
+        warnings.warn(
+            f"this model does not say that it is a model of proteins: {reason}",
+            stacklevel=level_of_caller(),
+        )
+
     def encode(
         self,
         sentences: str | Iterable[Sentence],
@@ -336,12 +464,11 @@ class Elmo:
             pooling: `"mean"` or `"max"` over the words. A sentence without words is all zeros.
             layers: Which layer to pool; see `embed`. `"all"` is not possible.
         """
-        if pooling not in get_args(Pooling):
-            raise InputError(f"pooling is {pooling!r}; expected 'mean' or 'max'")
+        _check_pooling(pooling)
         if layers == "all":
             raise InputError(
-                "layers is 'all'; encode returns one vector per sentence: expected 'mix', 'top' "
-                "or a number"
+                "layers is 'all'; encode returns one vector per sentence: expected 'mix', 'sum', "
+                "'top' or a number"
             )
         if isinstance(sentences, str):
             vector: FloatArray = self.encode([sentences], pooling, layers)[0]
@@ -372,20 +499,22 @@ class Elmo:
         warm_up = list(self.words(sentences))
         if not any(warm_up):
             raise InputError("the sentences have no words; settle needs at least one word")
-        self._settled = self._runner.settle(warm_up)
+        self._settled = self._settling_runner().settle(warm_up)
         self._settled_by_user = True
 
     def layer_selector(self, layers: LayerChoice) -> LayerSelector:
         """Return the function that reduces all layers (L+1, …, D) to the chosen ones."""
         if layers == "mix":
             return self.mix.apply
+        if layers == "sum":
+            return lambda layers_LND: layers_LND.sum(axis=0)
         if layers == "all":
             return lambda layers_LND: layers_LND
         if layers == "top":
             layers = self.layers - 1
         if isinstance(layers, bool) or not isinstance(layers, (int, np.integer)):
             raise InputError(
-                f"layers is {layers!r}; expected 'mix', 'all', 'top' or a number "
+                f"layers is {layers!r}; expected 'mix', 'sum', 'all', 'top' or a number "
                 f"from 0 to {self.layers - 1}"
             )
         if not -self.layers <= layers < self.layers:
@@ -404,10 +533,11 @@ class Elmo:
         self, sentences: Iterable[Sequence[str]], select: LayerSelector
     ) -> Iterator[tuple[Sequence[str], FloatArray]]:
         """Read one window ahead, run it in batches of similar lengths, and yield it in order."""
-        for window in windows(sentences, WINDOW_WORDS):
+        batch_words = self._runner.batch_words
+        for window in windows(sentences, WINDOW_WORDS * (batch_words // BATCH_WORDS)):
             start = self.initial_state()
             results: dict[int, FloatArray] = {}
-            for batch in plan_batches([len(words) + 2 for words in window]):
+            for batch in plan_batches([len(words) + 2 for words in window], batch_words):
                 vectors, _ = self._runner.run(
                     [window[i] for i in batch], start.repeat(len(batch)), select
                 )
@@ -443,119 +573,90 @@ class Elmo:
         The bytes are always the same for the same model in the same state, whatever was computed
         before: programs that cache results by the hash of a pickle rely on it.
         """
-        source: _Source = self.bilm
+        source: PickledModel = self.bilm
         if self._origin is not None and self._origin.still_has(self.bilm):
-            source = self._origin.model, self._origin.path, self.bilm.fingerprint
+            source = self._origin.reference(self.bilm)
         keeps_settled = self.state == "settled" or self._settled_by_user
-        return _unpickle, (
+        values = {
+            "_mix": self._mix,
+            "_settled": self.settled if keeps_settled else None,
+            "_settled_by_user": self._settled_by_user,
+            "carried": self.carried,
+        }
+        options = {name: getattr(self, name) for name in ("state", "dtype", "threads", "device")}
+        return unpickle, (
             type(self),
             source,
-            self.state,
-            self.dtype,
-            self.threads,
-            self._mix,
-            self.settled if keeps_settled else None,
-            self._settled_by_user,
-            self.carried,
-            self._runner.stored_word_vectors,
+            options,
+            (values, self._runner.stored_word_vectors),
         )
 
-
-_Source = tuple[str, str, str] | BiLM
-"""What a pickle says about the weights: name, path and fingerprint of a model, or the model."""
-
-
-def _unpickle(
-    cls: type[Elmo],
-    source: _Source,
-    state: str,
-    dtype: str,
-    threads: int | None,
-    mix: Mix,
-    settled: State | None,
-    settled_by_user: bool,
-    carried: State,
-    stored: StoredWordVectors | None,
-) -> Elmo:
-    """Restore an `Elmo` from what `Elmo.__reduce__` returns."""
-    origin = None
-    if isinstance(source, BiLM):
-        bilm = source
-    else:
-        model, path, fingerprint = source
-        if model != path and not os.path.exists(path):  # on another machine, for example
-            path = os.fspath(locate_model(model))
-        bilm, origin = formats.read(path), _Origin.record(model, path)
-        if bilm.fingerprint != fingerprint:
-            raise WeightsError(
-                f"the model at {path} has changed since this Elmo was pickled: its fingerprint is "
-                f"{bilm.fingerprint[:12]}, expected {fingerprint[:12]}"
-            )
-    elmo = cls(bilm, state=state, dtype=dtype, threads=threads)
-    elmo._origin = origin
-    elmo._mix = mix
-    elmo._settled = settled or elmo._settled
-    elmo._settled_by_user = settled_by_user
-    elmo.carried = carried
-    if stored is not None:
-        elmo._runner.use_stored_word_vectors(stored, check=False)
-    return elmo
-
-
-@dataclass
-class _Origin:
-    """Where a model was loaded from, so that a pickle can refer to it."""
-
-    model: str
-    """The model as it was named; an absolute path, if it was a path."""
-    path: str
-    """Absolute path of its files."""
-    files: object
-    """Names, sizes and times of its files, to notice when they change."""
-
-    @classmethod
-    def record(cls, model: str | Path, path: str | Path) -> _Origin:
-        """Return the origin of a model that was just read from `path`."""
-        absolute = os.path.abspath(os.path.expanduser(path))
-        named = model == BUILTIN or not (
-            isinstance(model, Path) or os.path.exists(os.path.expanduser(model))
-        )
-        return cls(str(model) if named else absolute, absolute, _list_files(absolute))
-
-    def still_has(self, bilm: BiLM) -> bool:
-        """Return whether the files still contain this model; they are read only if they changed."""
-        files = _list_files(self.path)
-        if files != self.files:
-            try:
-                if formats.read(self.path).fingerprint != bilm.fingerprint:
-                    return False
-            except (ElmoError, OSError):
-                return False
-            self.files = files
-        return True
-
-
-def _list_files(path: str) -> list[tuple[str, int, int]]:
-    """Return name, size and modification time of the files in a directory, or beside a file."""
-    directory = path if os.path.isdir(path) else os.path.dirname(path)
-    try:
-        with os.scandir(directory) as entries:
-            stats = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
-    except OSError:
-        return []
-    return sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+    def __setstate__(self, state: tuple[dict[str, Any], StoredWordVectors | None]) -> None:
+        """Restore what differs from a model that was just loaded."""
+        values, stored = state
+        self.__dict__.update(values, _settled=values["_settled"] or self._settled)
+        if stored is not None:
+            self._runner.use_stored_word_vectors(stored, check=False)
 
 
 def locate_model(model: str | Path, *, local_files_only: bool = False) -> str | Path:
     """Return the path of a model: an existing path is itself, any other string is a name."""
     if model == BUILTIN:
         return Path(__file__).parent / BUILTIN
+    if not isinstance(model, (str, os.PathLike)):
+        raise InputTypeError(
+            f"the model is {_describe(model)}; expected a path or a name, such as {BUILTIN!r}"
+        )
     # os.path, because Path.exists raises for names that are too long for a file.
     if isinstance(model, Path) or os.path.exists(os.path.expanduser(model)):
         return model
     from elmokit.fetch import resolve_model
 
     return resolve_model(model, local_files_only=local_files_only)
+
+
+def _is_published_for_proteins(model: str | Path) -> bool:
+    """Return whether a model is named by the name of a published model of proteins."""
+    if not isinstance(model, str) or model == BUILTIN or os.path.exists(os.path.expanduser(model)):
+        return False
+    from elmokit.fetch.published import find_published
+
+    published = find_published(model)
+    return published is not None and published.proteins
+
+
+def mark_proteins(bilm: BiLM, proteins: bool) -> BiLM:
+    """Return a model whose configuration says whether it was trained on proteins."""
+    if bilm.config.extra.get(PROTEINS) is proteins:
+        return bilm
+    extra = {**bilm.config.extra, PROTEINS: proteins}
+    return replace(bilm, config=replace(bilm.config, extra=extra))
+
+
+def pool_vectors(
+    vectors: FloatArray, pooling: Pooling | None = None, normalize: bool = False
+) -> FloatArray:
+    """Return the vectors of a sentence (…, T, D), pooled to (…, D) and scaled as asked.
+
+    Args:
+        vectors: One vector per word.
+        pooling: `"mean"` or `"max"` over the words; None keeps one vector per word. Without words
+            the result is all zeros.
+        normalize: Scale every vector to length 1; zeros stay zeros.
+    """
+    if pooling is not None:
+        if not vectors.shape[-2]:
+            return np.zeros((*vectors.shape[:-2], vectors.shape[-1]), vectors.dtype)
+        vectors = vectors.mean(axis=-2) if pooling == "mean" else vectors.max(axis=-2)
+    if normalize:
+        length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        vectors = vectors / np.maximum(length, np.float32(1e-30))
+    return vectors
+
+
+def _check_pooling(pooling: str) -> None:
+    if pooling not in get_args(Pooling):
+        raise InputError(f"pooling is {pooling!r}; expected 'mean' or 'max'")
 
 
 def _words(sentence: Sentence, position: int) -> Sequence[str]:

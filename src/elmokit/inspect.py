@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from elmokit import formats
-from elmokit.bilm.weights import SOFTMAX
+from elmokit.bilm.config import BiLMConfig
+from elmokit.bilm.model import PROTEINS
+from elmokit.bilm.weights import SOFTMAX, parameter_count
 from elmokit.elmo import locate_model
 from elmokit.fetch.card import architecture_name
 
@@ -17,7 +19,7 @@ class ModelInfo(TypedDict):
     path: str
     """Where the model is."""
     format: str
-    """`"native"`, `"allennlp"`, `"tf_checkpoint"` or `"many_langs"`."""
+    """`"native"`, `"allennlp"`, `"tf_checkpoint"`, `"tf_hub"`, `"many_langs"` or `"onnx"`."""
     title: str
     """The format in words."""
     architecture: str
@@ -34,6 +36,8 @@ class ModelInfo(TypedDict):
     """Number of words of the vocabulary; None without one."""
     softmax: bool
     """Whether the model has a softmax, so that it can predict words."""
+    proteins: bool
+    """Whether it is a model of proteins, whose words are residues."""
     settled: bool
     """Whether the settled state is stored with the model."""
     starts_from_zeros: bool
@@ -57,10 +61,12 @@ def inspect_model(model: str | Path) -> ModelInfo:
     """
     path = locate_model(model)
     detected = formats.detect_format(path)
+    if detected.kind == "onnx":
+        return _inspect_onnx(detected)
     bilm = formats.read(path)
     config = bilm.config
     return {
-        "path": str(detected.source.path),
+        "path": str(path),
         "format": detected.kind,
         "title": detected.title,
         "architecture": architecture_name(config),
@@ -70,12 +76,40 @@ def inspect_model(model: str | Path) -> ModelInfo:
         "config": config.to_dict(),
         "vocabulary": None if bilm.vocabulary is None else len(bilm.vocabulary),
         "softmax": SOFTMAX[0] in bilm.weights,
+        "proteins": bilm.reads_residues,
         "settled": bilm.settled is not None,
         "starts_from_zeros": bilm.settled is not None and bilm.settled.is_zero,
         "mix": None
         if bilm.mix is None
         else {"weights": list(bilm.mix.weights), "gamma": bilm.mix.gamma},
         "fingerprint": bilm.fingerprint,
+        "files": {name: detected.source.size(name) for name in detected.files},
+    }
+
+
+def _inspect_onnx(detected: formats.DetectedModel) -> ModelInfo:
+    """Return what the metadata of an ONNX file say; its weights are not read."""
+    from elmokit.formats.onnx.metadata import read_metadata
+
+    with detected.source.open(detected.weights) as file:
+        metadata = read_metadata(file, detected.source.describe(detected.weights))
+    config = BiLMConfig.from_dict(metadata["config"])
+    return {
+        "path": detected.source.describe(detected.weights),
+        "format": detected.kind,
+        "title": detected.title,
+        "architecture": architecture_name(config),
+        "parameters": parameter_count(config),
+        "layers": config.layers,
+        "dim": config.dim,
+        "config": config.to_dict(),
+        "vocabulary": None,
+        "softmax": False,
+        "proteins": bool(config.extra.get(PROTEINS)),
+        "settled": True,
+        "starts_from_zeros": metadata["starts_from_zeros"],
+        "mix": metadata["mix"],
+        "fingerprint": metadata["fingerprint"],
         "files": {name: detected.source.size(name) for name in detected.files},
     }
 
@@ -92,6 +126,8 @@ def describe_model(info: ModelInfo) -> list[tuple[str, str]]:
         ("format", info["title"]),
         ("architecture", info["architecture"]),
         ("parameters", f"{info['parameters']:,}"),
+        *([("text", "proteins: a word is a residue")] if info["proteins"] else []),
+        *(_describe_onnx(info) if info["format"] == "onnx" else []),
         ("vectors", f"{info['layers']} of size {info['dim']} per word: context-free, {layers}"),
         (
             "characters",
@@ -135,7 +171,26 @@ def describe_model(info: ModelInfo) -> list[tuple[str, str]]:
     ]
 
 
+def _describe_onnx(info: ModelInfo) -> list[tuple[str, str]]:
+    """Return the inputs and outputs of an ONNX file."""
+    cnn, words = info["config"]["char_cnn"], info["config"].get("words")
+    return [
+        (
+            "inputs",
+            f"character_ids (batch, words, {cnn['max_characters']}), "
+            + ("" if words is None else "word_ids (batch, words), ")
+            + "lengths (batch)",
+        ),
+        (
+            "outputs",
+            f"layers ({info['layers']}, batch, words, {info['dim']}), "
+            f"mix (batch, words, {info['dim']})",
+        ),
+    ]
+
+
 def _describe_settled(info: ModelInfo) -> str:
     if info["starts_from_zeros"]:
         return "stored: zeros, every sentence starts anew"
-    return "stored" if info["settled"] else "computed from English text when it is first needed"
+    text = "proteins" if info["proteins"] else "English text"
+    return "stored" if info["settled"] else f"computed from {text} when it is first needed"

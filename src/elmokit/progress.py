@@ -90,6 +90,8 @@ class ProgressDisplay:
         if self._lines and now - self._printed.setdefault(key, now) >= LINE_SECONDS:
             self._printed[key] = now
             left = _time_left(now - started, done - first, done, total)
+            if self._binary:
+                text = f"{text}{' ' * bool(text)}{_megabytes(done, total)}"
             self.message(f"{_fraction(done, total)}{f'{key}: ' if key else ''}{text}{left}")
 
     def message(self, text: str) -> None:
@@ -136,6 +138,10 @@ class ProgressDisplay:
 
 def _fraction(done: float, total: float | None) -> str:
     return f"{min(done / total, 1.0):6.1%}  " if total else ""
+
+
+def _megabytes(done: float, total: float | None) -> str:
+    return f"{done / 1e6:,.1f} {f'of {total / 1e6:,.1f} ' if total else ''}MB"
 
 
 def _time_left(seconds: float, gained: float, done: float, total: float | None) -> str:

@@ -14,10 +14,13 @@ import json
 import os
 import re
 import secrets
+import shutil
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +30,9 @@ POLL_SECONDS = 0.1
 """Time between two attempts to take a lock that somebody else holds."""
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """System errors of a full disk, a used-up quota, and a file that is too large for its disk."""
+LARGE_DIRECTORY = 10_000
+"""Number of files from which on a directory is searched for leftovers only once per process."""
+_LARGE_DIRECTORIES: set[Path] = set()
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -40,11 +46,13 @@ def atomic_write(
 
     Args:
         path: The file to write. An older one is replaced at the end, in one step.
-        temporary: The temporary path; by default a hidden, random name beside `path`. A fixed name
-            suits large files of which a killed process should leave at most one.
+        temporary: The temporary path; by default a hidden name beside `path`. What killed processes
+            have left under such a name is removed.
         sync: Wait until the content has reached the disk, so that it survives a power failure.
     """
-    temporary = temporary or path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    if temporary is None:
+        remove_leftovers(path)
+        temporary = temporary_path(path)
     with explain_write_errors(path):
         try:
             yield temporary
@@ -56,6 +64,66 @@ def atomic_write(
                 temporary.unlink(missing_ok=True)
     if sync:
         sync_directory(path.parent)
+
+
+def temporary_path(path: Path) -> Path:
+    """Return a new hidden name beside a path, which says which process it belongs to."""
+    owner = f"{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+    return path.with_name(f".{path.name}.{owner}.tmp")
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed processes have left under temporary names of a path.
+
+    Processes of other machines and containers, which may share the disk, cannot be seen from here;
+    what they leave stays.
+    """
+    directory = path.parent
+    if directory in _LARGE_DIRECTORIES:
+        return
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.{_machine()}-(\d+)-[0-9a-f]{{8}}\.tmp")
+    with contextlib.suppress(OSError):
+        names = os.listdir(directory)
+        if len(names) > LARGE_DIRECTORY:
+            _LARGE_DIRECTORIES.add(directory)
+        for name in names:
+            if (match := pattern.fullmatch(name)) and not _is_running(int(match[1])):
+                leftover = directory / name
+                if leftover.is_dir() and not leftover.is_symlink():
+                    shutil.rmtree(leftover, ignore_errors=True)
+                else:
+                    leftover.unlink(missing_ok=True)
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a directory: it is complete or absent, even if the process is killed meanwhile."""
+    remove_leftovers(path)
+    temporary = temporary_path(path)
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(path, temporary)
+    shutil.rmtree(temporary, ignore_errors=True)
+
+
+@cache
+def _machine() -> str:
+    """Return a name for all processes that can see each other: a machine since it was started."""
+    parts = [socket.gethostname()]
+    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        with contextlib.suppress(OSError):
+            parts.append(os.readlink(path) if "/ns/" in path else Path(path).read_text().strip())
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+
+
+def _is_running(process: int) -> bool:
+    if sys.platform == "win32":
+        return True  # nothing is removed there: os.kill would end the process
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def can_write_to(directory: Path) -> bool:

@@ -1,13 +1,15 @@
-// The Python module `elmokit._native`. Checks the shapes of arrays and releases the GIL during
-// computations. Only `engine/native.py` calls the functions of this file; only `nn/` calls those of
+// The Python module `elmokit._native`. Checks all arguments, and computes without the GIL. Only
+// `engine/native.py` calls the functions of this file; only `nn/` calls those of
 // bind_training*.cpp.
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "arrays.h"
+#include <optional>
+
+#include "checks.h"
 #include "network.h"
+#include "python.h"
 
 namespace nb = nanobind;
 using namespace elmokit;
@@ -17,81 +19,177 @@ void bind_training_lstm(nb::module_& m);  // bind_training_lstm.cpp
 
 namespace {
 
-void load_filters(Network& network, int index, const Array<const float, 3>& weight,
-                  const Vector& bias) {
-    const auto [width, count] = network.architecture.filters.at(index);
-    check_shape("weight", weight, {width, network.architecture.embedding_dim, count});
-    check_shape("bias", bias, {count});
-    network.characters.load_filters(index, weight.data(), bias.data());
+/// Upper bounds that only a mistake exceeds.
+constexpr int kMaxThreads = 4096;
+constexpr int kMaxLayers = 4096;
+
+void check_architecture(const Architecture& a) {
+    check_size("characters", a.characters, 1, kMaxSize);
+    check_size("embedding_dim", a.embedding_dim, 1, kMaxSize);
+    check_size("max_characters", a.max_characters, 1, kMaxSize);
+    check_size("highways", a.highways, 0, kMaxLayers);
+    check_size("cells", a.cells, 1, kMaxSize);
+    check_size("width", a.width, 1, kMaxSize);
+    check_size("layers", a.layers, 1, kMaxLayers);
+    check_clip("cell_clip", a.cell_clip);
+    check_clip("projection_clip", a.projection_clip);
+    std::int64_t all_filters = 0;
+    for (const auto& [width, count] : a.filters) {
+        check_size("filters: a width", width, 1, a.max_characters);
+        check_size("filters: a number of filters", count, 1, kMaxSize);
+        all_filters += count;
+    }
+    check_size("filters: the number of all filters", all_filters, 1, kMaxSize);
+    if (!a.character_projection && a.width != all_filters)
+        refuse("width is " + std::to_string(a.width) + ", and there are " +
+               std::to_string(all_filters) +
+               " filters; without a projection of the characters, expected the same number");
+    if (!a.projection && a.cells != a.width)
+        refuse("cells is " + std::to_string(a.cells) + ", and width is " + std::to_string(a.width) +
+               "; without a projection, expected the same number");
 }
 
-void load_embedding(Network& network, const Table& embedding) {
-    check_shape("embedding", embedding,
-                {network.architecture.characters, network.architecture.embedding_dim});
-    network.characters.load_embedding(embedding.data());
+void load_embedding(Network& network, nb::handle embedding_) {
+    const Table embedding("embedding", embedding_);
+    embedding.check_shape({network.architecture.characters, network.architecture.embedding_dim});
+    without_gil([&] {
+        check_finite(embedding);
+        network.load([&] { network.characters.load_embedding(embedding.data()); });
+    });
 }
 
-void load_highway(Network& network, int index, const Table& carry, const Vector& carry_bias,
-                  const Table& transform, const Vector& transform_bias) {
+void load_filters(Network& network, int index, nb::handle weight_, nb::handle bias_) {
+    const auto& filters = network.architecture.filters;
+    check_size("index", index, 0, static_cast<std::int64_t>(filters.size()) - 1);
+    const Array<const float, 3> weight("weight", weight_);
+    const Vector bias("bias", bias_);
+    const auto [width, count] = filters[index];
+    weight.check_shape({width, network.architecture.embedding_dim, count});
+    bias.check_shape({count});
+    without_gil([&] {
+        check_finite(weight);
+        check_finite(bias);
+        network.load([&] { network.characters.load_filters(index, weight.data(), bias.data()); });
+    });
+}
+
+void load_highway(Network& network, int index, nb::handle carry_, nb::handle carry_bias_,
+                  nb::handle transform_, nb::handle transform_bias_) {
+    if (network.architecture.highways == 0) refuse("the architecture has no highways");
+    check_size("index", index, 0, network.architecture.highways - 1);
+    const Table carry("carry", carry_), transform("transform", transform_);
+    const Vector carry_bias("carry_bias", carry_bias_);
+    const Vector transform_bias("transform_bias", transform_bias_);
     const int n = network.architecture.n_filters();
-    check_shape("carry", carry, {n, n});
-    check_shape("carry_bias", carry_bias, {n});
-    check_shape("transform", transform, {n, n});
-    check_shape("transform_bias", transform_bias, {n});
-    const nb::gil_scoped_release released;
-    network.characters.load_highway(index, {carry.data(), n, carry_bias.data()},
-                                    {transform.data(), n, transform_bias.data()});
+    carry.check_shape({n, n});
+    carry_bias.check_shape({n});
+    transform.check_shape({n, n});
+    transform_bias.check_shape({n});
+    without_gil([&] {
+        check_finite(carry);
+        check_finite(carry_bias);
+        check_finite(transform);
+        check_finite(transform_bias);
+        network.load([&] {
+            network.characters.load_highway(index, {carry.data(), n, carry_bias.data()},
+                                            {transform.data(), n, transform_bias.data()});
+        });
+    });
 }
 
-void load_projection(Network& network, const Table& weight, const Vector& bias) {
+void load_projection(Network& network, nb::handle weight_, nb::handle bias_) {
+    if (!network.architecture.character_projection)
+        refuse("the architecture has no projection of the characters");
+    const Table weight("weight", weight_);
+    const Vector bias("bias", bias_);
     const int width = network.architecture.width;
-    check_shape("weight", weight, {network.architecture.n_filters(), width});
-    check_shape("bias", bias, {width});
-    const nb::gil_scoped_release released;
-    network.characters.load_projection({weight.data(), width, bias.data()});
+    weight.check_shape({network.architecture.n_filters(), width});
+    bias.check_shape({width});
+    without_gil([&] {
+        check_finite(weight);
+        check_finite(bias);
+        network.load([&] {
+            network.characters.load_projection({weight.data(), width, bias.data()});
+        });
+    });
 }
 
-void load_lstm(Network& network, int layer, int direction, const Table& input,
-               const Table& recurrent, const Vector& bias, const std::optional<Table>& projection) {
+void load_lstm(Network& network, int layer, int direction, nb::handle input_, nb::handle recurrent_,
+               nb::handle bias_, nb::handle projection_) {
     const auto& a = network.architecture;
-    check_shape("input", input, {a.width, 4 * a.cells});
-    check_shape("recurrent", recurrent, {a.width, 4 * a.cells});
-    check_shape("bias", bias, {4 * a.cells});
-    if (projection) check_shape("projection", *projection, {a.cells, a.width});
-    if (projection.has_value() != a.projection)
-        throw nb::value_error(a.projection
-                                  ? "the architecture has a projection, but none was passed"
-                                  : "the architecture has no projection, but one was passed");
-    const nb::gil_scoped_release released;
-    network.lstm.load(layer, direction, input.data(), recurrent.data(), bias.data(),
-                      projection ? projection->data() : nullptr);
+    check_size("layer", layer, 0, a.layers - 1);
+    check_size("direction", direction, 0, 1);
+    if (projection_.is_none() == a.projection)
+        refuse(a.projection ? "the architecture has a projection, but none was passed"
+                            : "the architecture has no projection, but one was passed");
+    const Table input("input", input_), recurrent("recurrent", recurrent_);
+    const Vector bias("bias", bias_);
+    std::optional<Table> projection;
+    if (a.projection) projection.emplace("projection", projection_);
+    input.check_shape({a.width, 4 * a.cells});
+    recurrent.check_shape({a.width, 4 * a.cells});
+    bias.check_shape({4 * a.cells});
+    if (projection) projection->check_shape({a.cells, a.width});
+    without_gil([&] {
+        check_finite(input);
+        check_finite(recurrent);
+        check_finite(bias);
+        if (projection) check_finite(*projection);
+        network.load([&] {
+            network.lstm.load(layer, direction, input.data(), recurrent.data(), bias.data(),
+                              projection ? projection->data() : nullptr);
+        });
+    });
 }
 
-void word_vectors(Network& network, const Array<const std::int16_t, 2>& ids,
-                  const Array<const std::int64_t, 1>& lengths, const Array<float, 2>& out) {
-    const auto words = static_cast<std::ptrdiff_t>(ids.shape(0));
-    check_shape("ids", ids, {words, network.architecture.max_characters});
-    check_shape("lengths", lengths, {words});
-    check_shape("out", out, {words, network.architecture.width});
-    const nb::gil_scoped_release released;
-    network.word_vectors(ids.data(), lengths.data(), words, out.data());
-}
-
-void contextualize(Network& network, const Table& words, const Array<const std::int64_t, 1>& alive,
-                   const Array<const std::int64_t, 1>& mirror, const Array<float, 4>& hidden,
-                   const Array<float, 4>& cell, const Array<float, 3>& layers) {
+void word_vectors(Network& network, nb::handle ids_, nb::handle lengths_, nb::handle out_) {
     const auto& a = network.architecture;
-    const auto n = static_cast<std::ptrdiff_t>(words.shape(0));
-    const auto sentences = static_cast<std::ptrdiff_t>(hidden.shape(2));
-    check_shape("words", words, {n, a.width});
-    check_shape("mirror", mirror, {n});
-    check_shape("hidden", hidden, {a.layers, 2, sentences, a.width});
-    check_shape("cell", cell, {a.layers, 2, sentences, a.cells});
-    check_shape("layers", layers, {a.layers + 1, n, 2 * a.width});
-    const nb::gil_scoped_release released;
-    network.contextualize({words.data(), alive.data(), mirror.data(), n,
-                           static_cast<std::ptrdiff_t>(alive.shape(0)), sentences, hidden.data(),
-                           cell.data(), layers.data()});
+    const Array<const std::int16_t, 2> ids("ids", ids_);
+    const Indices lengths("lengths", lengths_);
+    const Array<float, 2> out("out", out_);
+    const std::ptrdiff_t words = ids.shape(0);
+    check_size("the number of words", words, 0, kMaxRows);
+    ids.check_shape({words, a.max_characters});
+    lengths.check_shape({words});
+    out.check_shape({words, a.width});
+    check_disjoint({ids, lengths, out});
+    without_gil([&] {
+        const auto ids_copy = copy_of(ids);
+        const auto lengths_copy = copy_of(lengths);
+        check_range("ids", ids_copy.data(), ids.size(), a.characters);
+        check_range("lengths", lengths_copy.data(), words, a.max_characters + 1);
+        network.word_vectors(ids_copy.data(), lengths_copy.data(), words, out.data());
+    });
+}
+
+void contextualize(Network& network, nb::handle words_, nb::handle alive_, nb::handle mirror_,
+                   nb::handle hidden_, nb::handle cell_, nb::handle layers_) {
+    const auto& a = network.architecture;
+    const Table words("words", words_);
+    const Indices alive("alive", alive_), mirror("mirror", mirror_);
+    const Array<float, 4> hidden("hidden", hidden_), cell("cell", cell_);
+    const Array<float, 3> layers("layers", layers_);
+    const std::ptrdiff_t n = words.shape(0), sentences = hidden.shape(2);
+    check_size("the number of words", n, 0, kMaxRows);
+    check_size("the number of sentences", sentences, 0, kMaxRows);
+    words.check_shape({n, a.width});
+    mirror.check_shape({n});
+    hidden.check_shape({a.layers, 2, sentences, a.width});
+    cell.check_shape({a.layers, 2, sentences, a.cells});
+    layers.check_shape({a.layers + 1, n, 2 * a.width});
+    check_disjoint({words, alive, mirror, hidden, cell, layers});
+    without_gil([&] {
+        const auto alive_copy = copy_of(alive);
+        const auto mirror_copy = copy_of(mirror);
+        check_packing(alive_copy, n, sentences);
+        check_permutation("mirror", mirror_copy);
+        check_finite(words);
+        check_finite(hidden);
+        check_finite(cell);
+        network.contextualize({words.data(), alive_copy.data(), mirror_copy.data(), n,
+                               alive.shape(0), sentences, hidden.data(), cell.data(),
+                               layers.data()});
+    });
 }
 
 }  // namespace
@@ -99,6 +197,7 @@ void contextualize(Network& network, const Table& words, const Array<const std::
 NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // a model may live until the process ends
     m.doc() = "The compiled kernel of elmokit. Use it through elmokit.engine.native.";
+    find_main_thread();
     m.def("instruction_sets", &instruction_sets, nb::kw_only(), nb::arg("int8"));
 
     nb::class_<Network>(m, "Network")
@@ -123,6 +222,8 @@ NB_MODULE(_native, m) {
                                                 skip,
                                                 cell_clip,
                                                 projection_clip};
+                check_architecture(architecture);
+                check_size("threads", threads, 1, kMaxThreads);
                 new (self) Network(architecture, int8, instruction_set, threads);
             },
             nb::kw_only(), nb::arg("filters"), nb::arg("characters"), nb::arg("embedding_dim"),
@@ -136,9 +237,16 @@ NB_MODULE(_native, m) {
         .def("load_highway", &load_highway)
         .def("load_projection", &load_projection)
         .def("load_lstm", &load_lstm, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-             nb::arg() = nb::none())
+             nb::arg().none() = nb::none())
         .def("word_vectors", &word_vectors)
         .def("contextualize", &contextualize);
+    m.def(
+        "inject_failure",
+        [](bool worker, int after) {
+            check_size("after", after, -1, 1 << 30);
+            inject_failure(worker, after);
+        },
+        nb::kw_only(), nb::arg("worker"), nb::arg("after"));
 
     bind_training(m);
     bind_training_lstm(m);

@@ -1,10 +1,9 @@
 // The functions of `elmokit._native` that train an LSTM layer; see bind_training.cpp.
 #include <nanobind/stl/string.h>
 
-#include <stdexcept>
-
-#include "arrays.h"
+#include "checks.h"
 #include "cpu.h"
+#include "python.h"
 #include "train_lstm.h"
 
 namespace nb = nanobind;
@@ -12,71 +11,100 @@ using namespace elmokit;
 
 namespace {
 
-using Alive = Array<const std::int64_t, 1>;
 using Out = Array<float, 2>;
 
-TrainingLayer make_layer(const Alive& alive, std::ptrdiff_t words, std::ptrdiff_t sentences,
-                         const Table& projection, float cell_clip, float projection_clip) {
-    const auto steps = static_cast<std::ptrdiff_t>(alive.shape(0));
-    std::ptrdiff_t rows = 0;
-    for (std::ptrdiff_t step = 0; step < steps; ++step) {
-        const std::int64_t limit = step ? alive.data()[step - 1] : sentences;
-        if (alive.data()[step] < 1 || alive.data()[step] > limit)
-            throw std::invalid_argument("`alive` must be positive and must not increase");
-        rows += alive.data()[step];
-    }
-    if (steps < 1 || alive.data()[0] != sentences || rows != words)
-        throw std::invalid_argument("`alive` does not add up to the number of words of the batch");
+TrainingLayer make_layer(const std::vector<std::int64_t>& alive, std::ptrdiff_t words,
+                         std::ptrdiff_t sentences, const Table& projection, float cell_clip,
+                         float projection_clip) {
+    check_size("the number of words", words, 1, kMaxRows);
+    check_size("the number of sentences", sentences, 1, kMaxRows);
+    check_size("the number of cells", projection.shape(0), 1, kMaxSize);
+    check_size("the width", projection.shape(1), 1, kMaxSize);
+    check_clip("cell_clip", cell_clip);
+    check_clip("projection_clip", projection_clip);
+    check_packing(alive, words, sentences);
+    if (alive[0] != sentences)
+        refuse("alive begins with " + std::to_string(alive[0]) + "; expected all " +
+               std::to_string(sentences) + " sentences of the state");
     const auto units = static_cast<int>(projection.shape(0));
-    if (units % 16) throw std::invalid_argument("the number of cells must be a multiple of 16");
-    return {alive.data(), steps,     static_cast<int>(projection.shape(1)),
-            units,        cell_clip, projection_clip};
+    if (units % 16)
+        refuse("the number of cells is " + std::to_string(units) + "; expected a multiple of 16");
+    return {alive.data(),
+            static_cast<std::ptrdiff_t>(alive.size()),
+            static_cast<int>(projection.shape(1)),
+            units,
+            cell_clip,
+            projection_clip};
 }
 
-void lstm_forward(const std::string& isa, const Alive& alive, const Table& recurrent,
-                  const Table& projection, float cell_clip, float projection_clip,
-                  const Table& initial_hidden, const Table& initial_cell, const Out& gates,
-                  const Out& cells, const Out& cell_outputs, const Out& outputs) {
-    const auto n = static_cast<std::ptrdiff_t>(gates.shape(0));
-    const auto b = static_cast<std::ptrdiff_t>(initial_hidden.shape(0));
-    const TrainingLayer layer = make_layer(alive, n, b, projection, cell_clip, projection_clip);
-    check_shape("recurrent", recurrent, {layer.width, 4 * layer.units});
-    check_shape("initial_hidden", initial_hidden, {b, layer.width});
-    check_shape("initial_cell", initial_cell, {b, layer.units});
-    check_shape("gates", gates, {n, 4 * layer.units});
-    check_shape("cells", cells, {n, layer.units});
-    check_shape("cell_outputs", cell_outputs, {n, layer.units});
-    check_shape("outputs", outputs, {n, layer.width});
-    const nb::gil_scoped_release released;
-    run_forward(
-        find_kernels(isa, false), layer,
-        ForwardPass{recurrent.data(), projection.data(), initial_hidden.data(), initial_cell.data(),
-                    gates.data(), cells.data(), cell_outputs.data(), outputs.data()});
+void lstm_forward(const std::string& isa, nb::handle alive_, nb::handle recurrent_,
+                  nb::handle projection_, float cell_clip, float projection_clip,
+                  nb::handle initial_hidden_, nb::handle initial_cell_, nb::handle gates_,
+                  nb::handle cells_, nb::handle cell_outputs_, nb::handle outputs_) {
+    const Kernels& kernels = find_kernels(isa, false);
+    const Indices alive("alive", alive_);
+    const Table recurrent("recurrent", recurrent_), projection("projection", projection_);
+    const Table initial_hidden("initial_hidden", initial_hidden_);
+    const Table initial_cell("initial_cell", initial_cell_);
+    const Out gates("gates", gates_), cells("cells", cells_);
+    const Out cell_outputs("cell_outputs", cell_outputs_), outputs("outputs", outputs_);
+    const std::ptrdiff_t n = gates.shape(0), b = initial_hidden.shape(0);
+    const std::vector<std::int64_t> copied_alive = copy_of(alive);
+    const TrainingLayer layer =
+        make_layer(copied_alive, n, b, projection, cell_clip, projection_clip);
+    recurrent.check_shape({layer.width, 4 * layer.units});
+    initial_hidden.check_shape({b, layer.width});
+    initial_cell.check_shape({b, layer.units});
+    gates.check_shape({n, 4 * layer.units});
+    cells.check_shape({n, layer.units});
+    cell_outputs.check_shape({n, layer.units});
+    outputs.check_shape({n, layer.width});
+    check_disjoint({alive, recurrent, projection, initial_hidden, initial_cell, gates, cells,
+                    cell_outputs, outputs});
+    without_gil([&] {
+        run_forward(kernels, layer,
+                    ForwardPass{recurrent.data(), projection.data(), initial_hidden.data(),
+                                initial_cell.data(), gates.data(), cells.data(),
+                                cell_outputs.data(), outputs.data()});
+    });
 }
 
-void lstm_backward(const std::string& isa, const Alive& alive, const Table& recurrent,
-                   const Table& projection, float cell_clip, float projection_clip,
-                   const Table& initial_cell, const Table& gates, const Table& cells,
-                   const Table& outputs, const Table& d_outputs, const Out& d_hidden,
-                   const Out& d_cell, const Out& d_gates, const Out& d_projected) {
-    const auto n = static_cast<std::ptrdiff_t>(gates.shape(0));
-    const auto b = static_cast<std::ptrdiff_t>(initial_cell.shape(0));
-    const TrainingLayer layer = make_layer(alive, n, b, projection, cell_clip, projection_clip);
-    check_shape("recurrent", recurrent, {layer.width, 4 * layer.units});
-    check_shape("initial_cell", initial_cell, {b, layer.units});
-    check_shape("gates", gates, {n, 4 * layer.units});
-    check_shape("cells", cells, {n, layer.units});
-    check_shape("outputs", outputs, {n, layer.width});
-    check_shape("d_outputs", d_outputs, {n, layer.width});
-    check_shape("d_hidden", d_hidden, {b, layer.width});
-    check_shape("d_cell", d_cell, {b, layer.units});
-    check_shape("d_gates", d_gates, {n, 4 * layer.units});
-    check_shape("d_projected", d_projected, {n, layer.width});
-    const nb::gil_scoped_release released;
-    run_backward(find_kernels(isa, false), layer,
-                 BackwardPass{recurrent.data(), projection.data(), initial_cell.data(),
-                              gates.data(), cells.data(), outputs.data(), d_outputs.data(),
-                              d_hidden.data(), d_cell.data(), d_gates.data(), d_projected.data()});
+void lstm_backward(const std::string& isa, nb::handle alive_, nb::handle recurrent_,
+                   nb::handle projection_, float cell_clip, float projection_clip,
+                   nb::handle initial_cell_, nb::handle gates_, nb::handle cells_,
+                   nb::handle outputs_, nb::handle d_outputs_, nb::handle d_hidden_,
+                   nb::handle d_cell_, nb::handle d_gates_, nb::handle d_projected_) {
+    const Kernels& kernels = find_kernels(isa, false);
+    const Indices alive("alive", alive_);
+    const Table recurrent("recurrent", recurrent_), projection("projection", projection_);
+    const Table initial_cell("initial_cell", initial_cell_);
+    const Table gates("gates", gates_), cells("cells", cells_);
+    const Table outputs("outputs", outputs_), d_outputs("d_outputs", d_outputs_);
+    const Out d_hidden("d_hidden", d_hidden_), d_cell("d_cell", d_cell_);
+    const Out d_gates("d_gates", d_gates_), d_projected("d_projected", d_projected_);
+    const std::ptrdiff_t n = gates.shape(0), b = initial_cell.shape(0);
+    const std::vector<std::int64_t> copied_alive = copy_of(alive);
+    const TrainingLayer layer =
+        make_layer(copied_alive, n, b, projection, cell_clip, projection_clip);
+    recurrent.check_shape({layer.width, 4 * layer.units});
+    initial_cell.check_shape({b, layer.units});
+    gates.check_shape({n, 4 * layer.units});
+    cells.check_shape({n, layer.units});
+    outputs.check_shape({n, layer.width});
+    d_outputs.check_shape({n, layer.width});
+    d_hidden.check_shape({b, layer.width});
+    d_cell.check_shape({b, layer.units});
+    d_gates.check_shape({n, 4 * layer.units});
+    d_projected.check_shape({n, layer.width});
+    check_disjoint({alive, recurrent, projection, initial_cell, gates, cells, outputs, d_outputs,
+                    d_hidden, d_cell, d_gates, d_projected});
+    without_gil([&] {
+        run_backward(
+            kernels, layer,
+            BackwardPass{recurrent.data(), projection.data(), initial_cell.data(), gates.data(),
+                         cells.data(), outputs.data(), d_outputs.data(), d_hidden.data(),
+                         d_cell.data(), d_gates.data(), d_projected.data()});
+    });
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <stdexcept>
 #include <string>
+
+#include "interrupts.h"
 
 namespace elmokit {
 
@@ -22,21 +23,20 @@ CharCNN::CharCNN(const Architecture& architecture, const Kernels& kernels, Team&
       team_(team),
       int8_(int8),
       tabulated_(architecture.characters),
+      filters_loaded_(architecture.filters.size()),
       highways_(architecture.highways) {
     std::ptrdiff_t table_stride = 0;
     for (const auto& [width, count] : architecture_.filters) {
         const int padded = (count + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
-        filter_weights_.emplace_back(static_cast<std::size_t>(width) * count *
-                                     architecture_.embedding_dim);
+        filter_weights_.emplace_back(product({width, count, architecture_.embedding_dim}));
         filter_biases_.emplace_back(padded);
         filters_.push_back({width, count, padded, filter_weights_.back().data(), table_stride,
                             filter_biases_.back().data()});
         table_stride += static_cast<std::ptrdiff_t>(width) * padded;
     }
-    embedding_.reserve(static_cast<std::size_t>(architecture_.characters) *
-                       architecture_.embedding_dim);
+    embedding_.reserve(product({architecture_.characters, architecture_.embedding_dim}));
     // The rows of a character are filled when it first occurs: most texts use few characters.
-    table_.reserve(architecture_.characters * table_stride);
+    table_.reserve(product({architecture_.characters, table_stride}));
     convolution_ = {filters_.data(),
                     static_cast<int>(filters_.size()),
                     architecture_.max_characters,
@@ -50,6 +50,8 @@ CharCNN::CharCNN(const Architecture& architecture, const Kernels& kernels, Team&
 void CharCNN::load_embedding(const float* embedding) {
     std::copy_n(embedding, std::size_t(architecture_.characters) * architecture_.embedding_dim,
                 embedding_.data());
+    std::fill(tabulated_.begin(), tabulated_.end(), false);
+    embedding_loaded_ = true;
 }
 
 void CharCNN::load_filters(int index, const float* weight, const float* bias) {
@@ -57,6 +59,8 @@ void CharCNN::load_filters(int index, const float* weight, const float* bias) {
     std::copy_n(weight, std::size_t(width) * count * architecture_.embedding_dim,
                 filter_weights_[index].data());
     std::copy_n(bias, count, filter_biases_[index].data());
+    std::fill(tabulated_.begin(), tabulated_.end(), false);
+    filters_loaded_[index] = true;
 }
 
 void CharCNN::load_highway(int index, const Columns& carry, const Columns& transform) {
@@ -69,9 +73,18 @@ void CharCNN::load_projection(const Columns& columns) {
         Matrix(kernels_, team_, int8_, {columns}, architecture_.n_filters(), architecture_.width);
 }
 
+std::string CharCNN::missing() const {
+    if (!embedding_loaded_) return "the embedding";
+    for (std::size_t i = 0; i < filters_loaded_.size(); ++i)
+        if (!filters_loaded_[i]) return "filters " + std::to_string(i);
+    for (std::size_t i = 0; i < highways_.size(); ++i)
+        if (!highways_[i]) return "highway " + std::to_string(i);
+    return architecture_.character_projection && !projection_ ? "the projection" : "";
+}
+
 void CharCNN::word_vectors(const std::int16_t* ids, const std::int64_t* lengths,
                            std::ptrdiff_t words, float* out) {
-    const std::vector<int> new_ids = new_characters(ids, lengths, words);
+    const std::vector<int> new_ids = new_characters(ids, words);
     if (!new_ids.empty()) {
         team_.run([&](const Member& member) {
             const Span mine = member.share(static_cast<std::ptrdiff_t>(new_ids.size()));
@@ -85,6 +98,7 @@ void CharCNN::word_vectors(const std::int16_t* ids, const std::int64_t* lengths,
     x_.reserve(kernels_, block_size, filters, int8_);
     y_.reserve(kernels_, block_size, filters, int8_);
     for (std::ptrdiff_t first = 0; first < words; first += kWordsPerBlock) {
+        check_interrupts();
         const int count = static_cast<int>(std::min<std::ptrdiff_t>(words - first, kWordsPerBlock));
         team_.run([&](const Member& member) {
             compute_block(member, ids + first * architecture_.max_characters, lengths + first,
@@ -93,24 +107,13 @@ void CharCNN::word_vectors(const std::int16_t* ids, const std::int64_t* lengths,
     }
 }
 
-std::vector<int> CharCNN::new_characters(const std::int16_t* ids, const std::int64_t* lengths,
-                                         std::ptrdiff_t words) const {
-    const std::ptrdiff_t longest = architecture_.max_characters;
+std::vector<int> CharCNN::new_characters(const std::int16_t* ids, std::ptrdiff_t words) const {
     std::vector<char> seen(tabulated_);
     std::vector<int> new_ids;
-    for (std::ptrdiff_t word = 0; word < words; ++word) {
-        if (lengths[word] < 0 || lengths[word] > longest)
-            throw std::out_of_range("a word has " + std::to_string(lengths[word]) +
-                                    " characters; expected 0 to " + std::to_string(longest));
-        for (std::ptrdiff_t i = word * longest; i < (word + 1) * longest; ++i) {
-            if (ids[i] < 0 || ids[i] >= architecture_.characters)
-                throw std::out_of_range("a character has the id " + std::to_string(ids[i]) +
-                                        "; expected 0 to " +
-                                        std::to_string(architecture_.characters - 1));
-            if (!seen[ids[i]]) {
-                seen[ids[i]] = true;
-                new_ids.push_back(ids[i]);
-            }
+    for (std::ptrdiff_t i = 0; i < words * architecture_.max_characters; ++i) {
+        if (!seen[ids[i]]) {
+            seen[ids[i]] = true;
+            new_ids.push_back(ids[i]);
         }
     }
     return new_ids;
@@ -132,6 +135,7 @@ void CharCNN::compute_block(const Member& member, const std::int16_t* ids,
     member.synchronize();
 
     for (const Matrix& highway : highways_) {
+        check_interrupts();
         const auto [panels, rows] = member.block(highway.panels(), words, kernels_.tile_rows);
         kernels_.highway(x->view(), highway.view(), panels, rows, {y->row(0), y->stride()});
         member.synchronize();
@@ -142,6 +146,7 @@ void CharCNN::compute_block(const Member& member, const std::int16_t* ids,
         std::swap(x, y);
     }
 
+    check_interrupts();
     if (projection_) {
         const auto [panels, rows] = member.block(projection_.panels(), words, kernels_.tile_rows);
         const std::ptrdiff_t panel_width = projection_.width() / projection_.panels();

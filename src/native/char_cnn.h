@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "activations.h"
@@ -22,15 +23,16 @@ class CharCNN {
     void load_highway(int index, const Columns& carry, const Columns& transform);
     void load_projection(const Columns& columns);
 
-    /// Writes the vectors (U, P) of words, given ids (U, C) and lengths (U,). Throws
-    /// std::out_of_range if an id or a length is invalid.
+    /// Returns the name of weights that were not loaded; empty if all were.
+    std::string missing() const;
+
+    /// Writes the vectors (U, P) of words, given valid ids (U, C) and lengths (U,).
     void word_vectors(const std::int16_t* ids, const std::int64_t* lengths, std::ptrdiff_t words,
                       float* out);
 
   private:
-    /// Returns the characters of these words that have no table rows yet; checks ids and lengths.
-    std::vector<int> new_characters(const std::int16_t* ids, const std::int64_t* lengths,
-                                    std::ptrdiff_t words) const;
+    /// Returns the characters of these words that have no table rows yet.
+    std::vector<int> new_characters(const std::int16_t* ids, std::ptrdiff_t words) const;
     /// One member's part of the vectors of a block of words.
     void compute_block(const Member& member, const std::int16_t* ids, const std::int64_t* lengths,
                        int words, float* out);
@@ -47,6 +49,8 @@ class CharCNN {
     Buffer<float> table_;
     Convolution convolution_{};
     std::vector<char> tabulated_;  // whether each character has its table rows
+    bool embedding_loaded_ = false;
+    std::vector<char> filters_loaded_;
     std::vector<Matrix> highways_;
     Matrix projection_;
     Activations x_, y_;

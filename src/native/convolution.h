@@ -58,7 +58,7 @@ void largest_windows(const Convolution& c, const Filters& filters, int f, const 
 #pragma GCC unroll 4
     for (int n = 0; n < N; ++n) {
         const F y = V::add(maxima[n], V::load(filters.bias + f + n * V::lanes));
-        V::store(out + n * V::lanes, c.tanh ? hyperbolic_tangent<V>(y) : V::max(y, V::set(0.0f)));
+        V::store(out + n * V::lanes, c.tanh ? hyperbolic_tangent<V>(y) : relu<V>(y));
     }
 }
 

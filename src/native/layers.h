@@ -3,6 +3,8 @@
 // activations.
 #pragma once
 
+#include <math.h>  // not <cmath>, whose inline functions would be shared (see kernels.h)
+
 #include "kernels.h"
 #include "nonlinear.h"
 #include "products.h"
@@ -40,7 +42,7 @@ void highway(const Rows& a, const Panels& w, Span panels, Span rows, const Highw
             using F = typename V::F;
             const F gate = sigmoid<V>(V::add(V::load(products + v), V::load(bias + v)));
             const F transform = V::add(V::load(products + units + v), V::load(bias + units + v));
-            const F y = V::max(transform, V::set(0.0f));
+            const F y = relu<V>(transform);
             const F rest = V::sub(V::set(1.0f), gate);
             V::store(target + v, V::fma(gate, y, V::mul(rest, V::load(x + v))));
         }
@@ -66,17 +68,28 @@ void cells(const Rows& a, const Panels& w, Span panels, Span rows, const CellSta
     });
 }
 
-/// Quantizes a row: the largest absolute value gets the code ±127, zero the code 0.
+/// Quantizes a row: the largest absolute value gets the code ±127, zero the code 0. A row that is
+/// not finite gets the codes 0 and the scale NaN, so that its products are NaN.
 template <class V>
 void quantize(const float* row, int depth, void* codes, float* scale, std::int32_t* sum) {
     using Activation = typename V::Activation;
-    typename V::F maxima = V::set(0.0f);
-    for (int k = 0; k < depth; k += V::lanes) maxima = V::max(maxima, V::abs(V::load(row + k)));
-    const float largest = V::largest(maxima);
+    auto* target = static_cast<Activation*>(codes);
+    // The maximum of the bits: unlike a maximum of floats, it keeps a NaN.
+    typename V::I maxima = V::zero();
+    for (int k = 0; k < depth; k += V::lanes)
+        maxima = V::max(maxima, V::bits(V::abs(V::load(row + k))));
+    const std::int32_t bits = V::largest(maxima);
+    float largest;
+    __builtin_memcpy(&largest, &bits, sizeof largest);
+    if (!(largest < INFINITY)) {
+        for (int k = 0; k < depth; ++k) target[k] = 0;
+        *scale = NAN;
+        *sum = 0;
+        return;
+    }
     const bool empty = largest < 1e-30f;  // its reciprocal would overflow
     *scale = empty ? 0.0f : largest / 127.0f;
     const typename V::F inverse = V::set(empty ? 0.0f : 127.0f / largest);
-    auto* target = static_cast<Activation*>(codes);
     typename V::I sums = V::zero();
     for (int k = 0; k < depth; k += V::lanes)
         sums = V::add(sums, V::store_codes(target + k, V::mul(V::load(row + k), inverse)));

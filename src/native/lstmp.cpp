@@ -4,7 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
-#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "interrupts.h"
 
 namespace elmokit {
 
@@ -42,12 +45,20 @@ void BiLSTM::load(int layer, int direction, const float* input, const float* rec
         }
         return Matrix(kernels_, team_, int8_, groups, width, cells);
     };
-    Layer& target = layers_.at(2 * layer + direction);
-    target.input = gates(input, bias);
-    target.recurrent = gates(recurrent, nullptr);
+    Layer loaded;  // replaces the old one when it is complete
+    loaded.input = gates(input, bias);
+    loaded.recurrent = gates(recurrent, nullptr);
     if (projection)
-        target.projection =
+        loaded.projection =
             Matrix(kernels_, team_, int8_, {{projection, width, nullptr}}, cells, width);
+    layers_[2 * layer + direction] = std::move(loaded);
+}
+
+std::string BiLSTM::missing() const {
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+        if (!layers_[i].input)
+            return "layer " + std::to_string(i / 2) + " in direction " + std::to_string(i % 2);
+    return "";
 }
 
 /// One layer over a block of sentences in one direction; every member of a subteam runs it.
@@ -134,6 +145,7 @@ struct BiLSTM::Pass {
             first += alive(step);
             row += batch.alive[step];
         }
+        check_interrupts();
         member.synchronize();
         const auto [panels, rows] =
             member.block(layer.input.panels(), chunk.words, kernels.tile_rows);
@@ -149,6 +161,7 @@ struct BiLSTM::Pass {
         int first = 0;
         std::ptrdiff_t row = chunk.first_row + ranks.begin;
         for (std::ptrdiff_t step = chunk.first_step; step < chunk.end_step; ++step) {
+            check_interrupts();
             const int active = alive(step);
             update_cells(first, active);
             if (layer.projection)
@@ -211,32 +224,36 @@ struct BiLSTM::Pass {
 };
 
 void BiLSTM::contextualize(const Batch& batch) {
-    check(batch);
     const int sentences =
         static_cast<int>(std::min<std::int64_t>(batch.alive[0], kSentencesPerBlock));
     const int subteams = this->subteams(sentences);
     const int size = subteam_size(sentences, subteams);
     std::deque<Barrier> barriers;
     for (int subteam = 0; subteam < subteams; ++subteam) {
-        barriers.emplace_back(size, team_.spins());
+        barriers.emplace_back(size, team_.spins(), team_.failure());
         reserve(buffers_[subteam], sentences);
     }
     team_.run([&](const Member& team_member) {
         const int subteam = team_member.index / size;
         if (subteam >= subteams) return;
         const Member member{team_member.index % size, size, &barriers[subteam]};
-        for (int direction = subteam; direction < 2; direction += subteams) {
-            copy_words(member, batch, direction);
-            for (int depth = 0; depth < architecture_.layers; ++depth) {
-                for (int first = 0; first < batch.alive[0]; first += kSentencesPerBlock) {
-                    const int end = static_cast<int>(
-                        std::min<std::int64_t>(first + kSentencesPerBlock, batch.alive[0]));
-                    Pass{*this, buffers_[subteam], batch, depth, direction, {first, end}, member}
-                        .run();
-                }
-            }
-        }
+        member.run([&] {
+            for (int direction = subteam; direction < 2; direction += subteams)
+                run_direction(member, buffers_[subteam], batch, direction);
+        });
     });
+}
+
+void BiLSTM::run_direction(const Member& member, Buffers& buffers, const Batch& batch,
+                           int direction) {
+    copy_words(member, batch, direction);
+    const int sentences = static_cast<int>(batch.alive[0]);
+    for (int depth = 0; depth < architecture_.layers; ++depth) {
+        for (int first = 0; first < sentences; first += kSentencesPerBlock) {
+            const Span ranks{first, std::min(first + kSentencesPerBlock, sentences)};
+            Pass{*this, buffers, batch, depth, direction, ranks, member}.run();
+        }
+    }
 }
 
 /// A team with an even number of members is divided into two subteams that run one direction each,
@@ -264,24 +281,6 @@ void BiLSTM::copy_words(const Member& member, const Batch& batch, int direction)
         std::memcpy(batch.layers + (2 * n + direction) * width, batch.words + n * width,
                     width * sizeof(float));
     member.synchronize();
-}
-
-void BiLSTM::check(const Batch& batch) const {
-    const auto refuse = [](const char* why) { throw std::invalid_argument(why); };
-    if (batch.steps < 1) refuse("the packing has no steps");
-    std::ptrdiff_t rows = 0;
-    for (std::ptrdiff_t step = 0; step < batch.steps; ++step) {
-        if (batch.alive[step] < 1 || batch.alive[step] > batch.alive[step ? step - 1 : 0])
-            refuse("`alive` must be positive and must not increase");
-        rows += batch.alive[step];
-    }
-    if (rows != batch.n_words) refuse("`alive` does not add up to the size of `mirror`");
-    if (batch.sentences < batch.alive[0]) refuse("the state has too few rows for the batch");
-    for (std::ptrdiff_t n = 0; n < batch.n_words; ++n)
-        if (batch.mirror[n] < 0 || batch.mirror[n] >= batch.n_words)
-            refuse("`mirror` points outside the batch");
-    for (const Layer& layer : layers_)
-        if (!layer.input) refuse("not all layers are loaded");
 }
 
 void BiLSTM::reserve(Buffers& buffers, int sentences) const {

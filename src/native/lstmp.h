@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "activations.h"
@@ -38,7 +39,10 @@ class BiLSTM {
     void load(int layer, int direction, const float* input, const float* recurrent,
               const float* bias, const float* projection);
 
-    /// Computes all layers. Throws std::invalid_argument if the packing is inconsistent.
+    /// Returns the name of weights that were not loaded; empty if all were.
+    std::string missing() const;
+
+    /// Computes all layers of a valid batch.
     void contextualize(const Batch& batch);
 
   private:
@@ -69,8 +73,9 @@ class BiLSTM {
     int subteams(int sentences) const;
     /// Number of threads of a subteam.
     int subteam_size(int sentences, int subteams) const;
+    /// One member's part of all layers in one direction.
+    void run_direction(const Member& member, Buffers& buffers, const Batch& batch, int direction);
     void copy_words(const Member& member, const Batch& batch, int direction) const;
-    void check(const Batch& batch) const;
     void reserve(Buffers& buffers, int sentences) const;
 
     const Architecture architecture_;

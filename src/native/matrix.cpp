@@ -15,8 +15,8 @@ namespace {
 /// neither reads nor writes jump to another page at every cache line.
 constexpr int kPanelsPerBlock = 16;
 
-/// Largest depth at which a sum of products of codes fits into 32 bits.
-constexpr int kMaxInt8Depth = INT32_MAX / (127 * 127);
+/// Largest depth at which a sum of products of codes, each at most 127 * 128, fits into 32 bits.
+constexpr int kMaxInt8Depth = INT32_MAX / (127 * 128);
 
 float round_to_integer(float x) {
     constexpr float magic = 12582912.0f;  // 1.5 * 2^23
@@ -77,7 +77,7 @@ void Matrix::pack_values(const std::vector<Columns>& groups, Span panels) {
             for (int panel = panels.begin; panel < panels.end; ++panel) {
                 const Slice from = slice(panel, v, static_cast<int>(groups.size()));
                 const Columns& group = groups[from.group];
-                std::memcpy(values_.data() + (panel * depth_ + k) * width + v * lanes_,
+                std::memcpy(values_.data() + (std::ptrdiff_t{panel} * depth_ + k) * width + v * lanes_,
                             group.weight + k * group.stride + from.unit,
                             from.count * sizeof(float));
             }

@@ -5,10 +5,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <new>
 #include <utility>
 
 namespace elmokit {
+
+/// Returns the product of sizes; throws std::bad_alloc if no memory could have that many elements.
+inline std::size_t product(std::initializer_list<std::ptrdiff_t> sizes) {
+    std::size_t result = 1;
+    for (const std::ptrdiff_t size : sizes)
+        if (size < 0 || __builtin_mul_overflow(result, static_cast<std::size_t>(size), &result))
+            throw std::bad_alloc();
+    return result;
+}
 
 /// An array, initially zero, aligned to huge pages, which reduce TLB misses. Pages that are never
 /// touched use no memory.
@@ -27,6 +37,7 @@ class Buffer {
     /// Makes room for at least `count` elements. If the array has to grow, it is zeroed.
     void reserve(std::size_t count) {
         if (count <= count_) return;
+        if (count > PTRDIFF_MAX / (2 * sizeof(T))) throw std::bad_alloc();
         release();
         const std::size_t bytes = count * sizeof(T) + (count * sizeof(T) < kHuge ? 0 : kHuge);
         void* mapping =

@@ -2,6 +2,7 @@
 // other.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
 #include "architecture.h"
@@ -21,15 +22,30 @@ struct Network {
           characters(architecture, kernels, team, int8),
           lstm(architecture, kernels, team, int8) {}
 
+    /// Calls a function that loads weights, when no other call runs.
+    template <class Function>
+    void load(const Function& function) {
+        const Team::Turn turn(team);
+        function();
+    }
+
     void word_vectors(const std::int16_t* ids, const std::int64_t* lengths, std::ptrdiff_t words,
                       float* out) {
-        const auto lock = team.lock();
+        const Team::Turn turn(team);
+        require(characters.missing());
         characters.word_vectors(ids, lengths, words, out);
     }
 
     void contextualize(const Batch& batch) {
-        const auto lock = team.lock();
+        const Team::Turn turn(team);
+        require(lstm.missing());
         lstm.contextualize(batch);
+    }
+
+    static void require(const std::string& missing) {
+        if (!missing.empty())
+            throw std::invalid_argument("weights are missing: " + missing +
+                                        " was not loaded; load all weights first");
     }
 
     const Architecture architecture;

@@ -4,9 +4,17 @@
 
 namespace elmokit {
 
+/// x within ±bound. NaN stays NaN: of two operands, one of which is NaN, `min` and `max` return the
+/// second.
 template <class V>
 typename V::F clamp(typename V::F x, float bound) {
-    return V::min(V::max(x, V::set(-bound)), V::set(bound));
+    return V::min(V::set(bound), V::max(V::set(-bound), x));
+}
+
+/// x if it is positive, else 0. NaN stays NaN.
+template <class V>
+typename V::F relu(typename V::F x) {
+    return V::max(V::set(0.0f), x);
 }
 
 /// e^(factor·x); the result must be a normal float: |factor·x| <= 87.

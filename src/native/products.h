@@ -142,7 +142,7 @@ void tile_of(int count, const Rows& rows, int first, const Panels& w, int panel,
                                     w.depth, prefetch, tile);
     } else {
         tile_products<V, R, Stream>(rows.values + first * rows.stride, rows.stride,
-                                    w.values + panel * w.depth * width, w.depth, prefetch, tile);
+                                    w.values + std::ptrdiff_t{panel} * w.depth * width, w.depth, prefetch, tile);
     }
 }
 
@@ -165,8 +165,8 @@ void multiply(const Rows& a, const Panels& w, Span panels, Span rows, const Fini
     for (int panel = panels.begin; panel < panels.end; ++panel) {
         const int next = panel + 1 < panels.end ? panel + 1 : panels.begin;
         for (int t = 0; t < tiles; ++t) {
-            const int first = rows.begin + count * t / tiles;
-            const int last = rows.begin + count * (t + 1) / tiles;
+            const int first = rows.begin + static_cast<int>(std::ptrdiff_t{count} * t / tiles);
+            const int last = rows.begin + static_cast<int>(std::ptrdiff_t{count} * (t + 1) / tiles);
             const Prefetch prefetch{weights + (next * step_bytes + t * prefetch_step) * steps,
                                     prefetch_step};
             if (stream)

@@ -57,7 +57,7 @@ void largest_windows_with_positions(const Convolution& c, const Filters& filters
     for (int n = 0; n < N; ++n) {
         const int at = f + n * V::lanes, left = filters.count - at;
         F y = V::add(maxima[n], V::load(filters.bias + at));
-        y = c.tanh ? hyperbolic_tangent<V>(y) : V::max(y, V::set(0.0f));
+        y = c.tanh ? hyperbolic_tangent<V>(y) : relu<V>(y);
         V::store_int16(positions + n * V::lanes, position[n]);
         if (left >= V::lanes) {
             V::store(out + n * V::lanes, y);

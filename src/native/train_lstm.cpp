@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "interrupts.h"
 #include "matrix.h"
 #include "team.h"
 
@@ -46,6 +47,7 @@ void run_forward(const Kernels& kernels, const TrainingLayer& layer, const Forwa
     const float* before = pass.initial_cell;
     std::ptrdiff_t row = 0;
     for (std::ptrdiff_t step = 0; step < layer.steps; ++step) {
+        check_interrupts();
         const Span active{0, static_cast<int>(layer.alive[step])};
         kernels.training_cells(rows_of(hidden, width), recurrent.view(), {0, recurrent.panels()},
                                active,
@@ -73,6 +75,7 @@ void run_backward(const Kernels& kernels, const TrainingLayer& layer, const Back
     std::ptrdiff_t row = 0;
     for (std::ptrdiff_t step = 0; step < layer.steps; ++step) row += layer.alive[step];
     for (std::ptrdiff_t step = layer.steps - 1; step >= 0; --step) {
+        check_interrupts();
         const Span active{0, static_cast<int>(layer.alive[step])};
         row -= active.end;
         float* projected = pass.d_projected + row * width;

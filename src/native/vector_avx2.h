@@ -62,6 +62,13 @@ struct Vector {
 
     static I zero() { return _mm256_setzero_si256(); }
     static I set(std::int32_t x) { return _mm256_set1_epi32(x); }
+    static I bits(F a) { return _mm256_castps_si256(a); }
+    static I max(I a, I b) { return _mm256_max_epi32(a, b); }
+    static std::int32_t largest(I a) {
+        __m128i x = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+        x = _mm_max_epi32(x, _mm_shuffle_epi32(x, 0b01'00'11'10));
+        return _mm_cvtsi128_si32(_mm_max_epi32(x, _mm_shuffle_epi32(x, 0b10'11'00'01)));
+    }
     static I add(I a, I b) { return _mm256_add_epi32(a, b); }
     static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
     static std::int32_t total(I a) {

@@ -56,6 +56,9 @@ struct Vector {
 
     static I zero() { return _mm512_setzero_si512(); }
     static I set(std::int32_t x) { return _mm512_set1_epi32(x); }
+    static I bits(F a) { return _mm512_castps_si512(a); }
+    static I max(I a, I b) { return _mm512_max_epi32(a, b); }
+    static std::int32_t largest(I a) { return _mm512_reduce_max_epi32(a); }
     static I add(I a, I b) { return _mm512_add_epi32(a, b); }
     static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
     static std::int32_t total(I a) { return _mm512_reduce_add_epi32(a); }

@@ -42,7 +42,7 @@ struct Vector {
     static F div(F a, F b) { return a / b; }
     static F min(F a, F b) { return a < b ? a : b; }
     static F max(F a, F b) { return a > b ? a : b; }
-    static F abs(F a) { return max(a, -a); }
+    static F abs(F a) { return (F)((U)a & 0x7fffffffu); }
     static F fma(F a, F b, F c) {
 #ifdef __FP_FAST_FMAF
         for (int lane = 0; lane < lanes; ++lane)
@@ -68,6 +68,13 @@ struct Vector {
 
     static I zero() { return I{}; }
     static I set(std::int32_t x) { return I{x, x, x, x}; }
+    static I bits(F a) { return (I)a; }
+    static I max(I a, I b) { return a > b ? a : b; }
+    static std::int32_t largest(I a) {
+        std::int32_t result = a[0];
+        for (int lane = 1; lane < lanes; ++lane) result = a[lane] > result ? a[lane] : result;
+        return result;
+    }
     static I add(I a, I b) { return a + b; }
     static F to_float(I a) { return __builtin_convertvector(a, F); }
     static std::int32_t total(I a) { return a[0] + a[1] + a[2] + a[3]; }

@@ -113,3 +113,22 @@ def test_missing_texts(call, texts: list[str]) -> None:
         call("a", *texts[:2], "--now", "-")
     with pytest.raises(InputError, match="does not exist"):
         call("a", *texts[:2], "--now", "nowhere.txt")
+
+
+def test_files_are_there_though_nobody_reads_the_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`elmo change … | head` ends the command while it prints."""
+    from elmokit.cli.results import save_and_print
+
+    def closed(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("rich.console.Console.print", closed)
+    monkeypatch.setattr("elmokit.cli.results.click.echo", closed)
+    for name in ("render_tables", "render_figures"):
+        monkeypatch.setattr(f"elmokit.probe.results.{name}", lambda measurement: [])
+    measurement = {"kind": "toy", "signature": {"model": "0" * 64}}
+    with pytest.raises(BrokenPipeError):
+        save_and_print(measurement, str(tmp_path / "out"), as_json=True)
+    assert (tmp_path / "out" / "toy.json").exists()

@@ -87,8 +87,15 @@ def test_to_a_file(elmo_command, text_file: Path, tmp_path: Path, suffix: str) -
         assert stored[1].shape == (0, elmo.dim)
         assert list(stored.words(2)) == ["I", "sat", "by", "the", "bank", "."]
         assert stored.signature["model"] == elmo.bilm.fingerprint
+    content = out.read_bytes()
     again = elmo_command("embed", "-m", MODEL, "--file", text_file, "--out", out)
-    assert again.code == 1 and "exists" in again.err
+    assert again.code == 0 and "nothing to do" in again.out and "60 sentences" in again.out
+    for other in (["--layers", "top"], ["--float16"], ["one more sentence"], ["--dtype", "int8"]):
+        refused = elmo_command("embed", "-m", MODEL, "--file", text_file, "--out", out, *other)
+        if "one more sentence" in other:
+            refused = elmo_command("embed", "-m", MODEL, "--out", out, *other)
+        assert refused.code == 1 and "exists" in refused.err and "--force" in refused.err
+    assert out.read_bytes() == content
     assert elmo_command("embed", "-m", MODEL, "--force", "--out", out, "x").code == 0
     assert len(vectors.load_vectors(out)) == 1
 
@@ -286,3 +293,45 @@ def test_a_word_that_is_too_long_is_reported_once_and_not_printed(elmo_command) 
         result = elmo_command("embed", "-m", MODEL, f"Die {word} fährt.", f"Eine {word}.", "x" * 99)
     assert len(warned) == 1 and "Donau" * 20 not in str(warned[0].message)
     assert "DonauDonau" in result.out and "Donau" * 20 not in result.out
+
+
+def test_device(elmo_command) -> None:
+    pytest.importorskip("torch", reason="other devices need torch")
+    results = [
+        elmo_command(
+            "embed", "-m", MODEL, "--json", "--device", device, "--threads", "1", "A bank."
+        )
+        for device in ("cpu", "cpu-torch")
+    ]
+    ours, theirs = (np.array(json.loads(result.out)["vectors"]) for result in results)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    refused = elmo_command("embed", "-m", MODEL, "--device", "gpu", "A bank.")
+    assert refused.code == 1 and "available: cpu, cpu-torch" in refused.err
+
+
+def test_split_rows_keep_their_number(elmo_command, tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    texts = ["The bank lent money. It was rich.", None, "A bank.\n\nYes."]
+    pq.write_table(pa.table({"text": texts}), source)
+    made = elmo_command(
+        "embed", "-m", MODEL, "--file", source, "--split", "--pool", "mean", "--out", out
+    )
+    assert made.code == 0, made.err
+    table = pq.read_table(out)
+    assert table.column("row").to_pylist() == [0, 0, 2, 2]
+    assert table.column("text").to_pylist()[1:3] == ["It was rich.", "A bank."]
+
+
+def test_a_column_of_a_text_file(elmo_command, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("A bank.\n")
+    wrong = elmo_command("embed", "-m", MODEL, "--file", text, "--column", "review", "--json")
+    assert wrong.code == 2 and "text.txt is text" in wrong.err
+
+
+def test_few_columns(elmo_command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = elmo_command("embed", "-m", MODEL, "我去银行存钱，我去银行取钱。").out.splitlines()
+    nearest = [line for line in lines if "nearest" in line]
+    assert len(nearest) == 14 and not any("…" in line for line in nearest)

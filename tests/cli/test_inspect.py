@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from tests.conftest import random_bilm, small_config
 
 from elmokit.elmo import Elmo
@@ -20,3 +21,13 @@ def test_inspect(elmo_command, tmp_path: Path) -> None:
     facts = json.loads(elmo_command("inspect", tmp_path / "m", "--json").out)
     assert facts["fingerprint"] == bilm.fingerprint
     assert facts["settled"] is True and facts["layers"] == 3
+
+
+def test_a_file_is_shown_as_it_was_named(
+    elmo_command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    Elmo(random_bilm(small_config())).save(tmp_path / "one.hdf5")
+    out = elmo_command("inspect", tmp_path / "one.hdf5").out
+    assert "one.hdf5" in "".join(out.split("format")[0].split())
+    assert Elmo.load(tmp_path / "one.hdf5").bilm.fingerprint in out, "on one line"

@@ -27,7 +27,7 @@ ARGUMENTS: dict[str, list[list[str]]] = {
         ["-m", "owner/name", "A bank."],
     ],
     "elmo inspect": [[MODEL], ["owner/name"]],
-    "elmo convert": [[MODEL, "converted"]],
+    "elmo convert": [[MODEL, "converted"], [MODEL, "model.onnx"]],
     "elmo models": [[]],
     "elmo bench": [[MODEL, "--rounds", "1", "--sentences", "3"]],
     "elmo corpus": [
@@ -55,6 +55,7 @@ ARGUMENTS: dict[str, list[list[str]]] = {
     "elmo neighbors": [["bank", "--in", "A bank.", "-m", MODEL, "--corpus", "text.txt"]],
     "elmo change": [["bank", "--then", "text.txt", "--now", "text.txt", "-m", MODEL]],
     "elmo report": [[MODEL, "--out", "report.html"]],
+    "elmo serve": [["--host", "no-such-host.invalid"]],
 }
 """Arguments with which each command gets as far as it can in a directory with a few small files."""
 
@@ -76,6 +77,8 @@ NEEDS = {
     "usearch": set[str](),
     "huggingface_hub": {"elmo embed", "elmo inspect"},
     "zstandard": {"elmo embed", "elmo corpus", "elmo perplexity", "elmo settle"},
+    "starlette": {"elmo serve"},
+    "onnx": {"elmo convert"},
 }
 """Commands that must name the extra when a package is missing."""
 

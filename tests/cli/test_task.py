@@ -137,10 +137,10 @@ def test_compare(elmo_command, arguments: list[str], tmp_path: Path) -> None:
         (["train", "ner", "--train", "a", "--dev", "b", "--out", "c"], 1, "no such file"),
         (["train", "ner", "--train", "a", "--dev", "b", "--out", "c", "--resume"], 1, "no run"),
         (["train", "ner", "--train", "a", "--dev", "b", "--out", "c", "--size", "x"], 2, "NAME="),
-        (["predict", "nowhere", "text"], 1, "task.json"),
+        (["predict", "nowhere", "text"], 1, "directory of a task model"),
         (["predict", "nowhere", "text", "--file", "f"], 2, "not both"),
         (["predict", "nowhere", "text", "--out", "f"], 2, "--file"),
-        (["eval", "nowhere", "f"], 1, "task.json"),
+        (["eval", "nowhere", "f"], 1, "directory of a task model"),
     ],
 )
 def test_wrong_use(elmo_command, given: list[str], code: int, message: str) -> None:

@@ -337,3 +337,51 @@ def test_what_is_not_here_is_explained() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = allennlp.Nothing
     assert "Vocabulary" not in dir(allennlp) and compat.__doc__
+
+
+@pytest.mark.parametrize("name", ["plain", "no_projection", "no_clips"])
+def test_a_cell_by_itself(name: str) -> None:
+    """A cell gives what the whole gives for the first layer, in both directions."""
+    from elmokit.compat.allennlp import _ElmoBiLm, batch_to_ids
+
+    folder = GOLDEN / "models" / name
+    bilm = _ElmoBiLm(folder / "options.json", folder / "weights.hdf5")
+    ids = batch_to_ids([["A", "bank", "."], ["Yes"]])
+    words = bilm._token_embedder(ids)["token_embedding"]
+    lengths = [5, 3]
+    expected = bilm(ids)["activations"][1]
+    lstm = bilm._elmo_lstm
+    for k, cell in enumerate((lstm.forward_layers[0], lstm.backward_layers[0])):
+        found, (hidden, memory) = cell(words, lengths)
+        half = expected[..., k * cell.hidden_size : (k + 1) * cell.hidden_size]
+        assert torch.allclose(found, half, atol=1e-5)
+        assert memory.shape == (1, 2, cell.cell_size)
+        last = found[[0, 1], [4, 2]] if cell.go_forward else found[:, 0]
+        assert torch.equal(hidden[0], last)
+        parts = [cell(words[:, :2], [2, 2])[1]] if cell.go_forward else []
+        for state in parts:  # goes on from a state
+            rest, _ = cell(words[:, 2:], [3, 1], state)
+            assert torch.allclose(rest, half[:, 2:], atol=1e-5)
+
+
+def test_a_new_cell_has_random_weights_and_dropout() -> None:
+    from elmokit.compat.allennlp import LstmCellWithProjection
+
+    cell = LstmCellWithProjection(3, 3, 5, recurrent_dropout_probability=0.5)
+    inputs = torch.randn(4, 6, 3)
+    outputs, _ = cell(inputs, [6, 6, 2, 0])
+    assert outputs.shape == (4, 6, 3) and not outputs[3].any() and not outputs[2, 2:].any()
+    assert not torch.equal(outputs, cell(inputs, [6, 6, 2, 0])[0])
+    cell.eval()
+    assert torch.equal(cell(inputs, [6] * 4)[0], cell(inputs, [6] * 4)[0])
+
+
+def test_ids_with_the_sentence_marks() -> None:
+    from elmokit.compat.allennlp import ELMoCharacterMapper, _ElmoBiLm, batch_to_ids
+
+    folder = GOLDEN / "models" / "plain"
+    bilm = _ElmoBiLm(folder / "options.json", folder / "weights.hdf5")
+    marked, mask = bilm.add_bos_and_eos(batch_to_ids([["A", "bank"], ["Yes"]]))
+    assert marked.shape == (2, 4, 50) and mask.sum(dim=1).tolist() == [4, 3]
+    end = [k + 1 for k in ELMoCharacterMapper.end_of_sentence_characters]
+    assert marked[0, 3].tolist() == marked[1, 2].tolist() == end

@@ -115,6 +115,5 @@ def test_what_it_does_not_take() -> None:
 
 
 def test_its_own_directories() -> None:
-    pytest.importorskip("torch", reason="reading .pkl files needs torch")
     found = Embedder(FOLDER / "models" / "plain").sents2elmo(SENTENCES, -2)
     assert np.abs(np.concatenate(found, axis=1) - ALL).max() < 1e-5

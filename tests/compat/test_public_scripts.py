@@ -221,6 +221,152 @@ def test_ElmoLstmWithTransformation() -> None:
     assert elmo._elmo_lstm._elmo_lstm.M.grad.any()
 
 
+def test_sacdallago_bio_embeddings() -> None:
+    """`SeqVecEmbedder`: batches of proteins by a generator, and a second model as the fallback."""
+    from elmokit.compat.allennlp import ElmoEmbedder
+
+    files: dict[str, Any] = {"weight_file": str(WEIGHTS), "options_file": str(OPTIONS)}
+    model, fallback = (ElmoEmbedder(**files, cuda_device=device) for device in (0, -1))
+    many = list(model.embed_batch([list("SEQWENCE"), list("MKV")]))
+    assert [embedding.sum(0).mean(0).shape for embedding in many] == [(DIM,), (DIM,)]
+    assert np.allclose(fallback.embed_sentence(list("SEQWENCE")), many[0], atol=1e-5)
+    assert model.embed_batch([]) == []
+
+
+def test_syuoni_eznlp() -> None:
+    """Carrying is switched off from outside, and the biLM frozen and thawed."""
+    from elmokit.compat.allennlp import Elmo, batch_to_ids
+
+    elmo = Elmo(OPTIONS, WEIGHTS, num_output_representations=1, dropout=0)
+    elmo._elmo_lstm._elmo_lstm.stateful = False
+    ids = batch_to_ids(SENTENCES)
+    vectors = []
+    for freeze in (True, True, False):
+        elmo._elmo_lstm.requires_grad_(not freeze)
+        vectors.append(elmo(inputs=ids)["elmo_representations"][0])
+    assert torch.equal(vectors[0], vectors[1])
+    assert torch.allclose(vectors[0], vectors[2], atol=1e-5)
+    vectors[2].sum().backward()
+    assert elmo._elmo_lstm._token_embedder._char_embedding_weights.grad is not None
+
+
+def test_LIAAD_tieval() -> None:
+    """Temporal relations: the module is imported as a whole, and everything is frozen."""
+    import elmokit.compat.allennlp as elmo_module
+
+    elmo = elmo_module.Elmo(OPTIONS, WEIGHTS, num_output_representations=1, dropout=0)
+    elmo.requires_grad_(requires_grad=False)
+    ids = elmo_module.batch_to_ids([SENTENCES[0]])
+    vectors = elmo(ids)["elmo_representations"][0][0].view(len(SENTENCES[0]), 1, -1)
+    assert vectors.shape == (3, 1, DIM)
+    assert not vectors.requires_grad
+    elmo.load_state_dict(elmo.state_dict())
+
+
+def test_Alibaba_NLP_ACE() -> None:
+    """The carried states become a list, whose items are moved one by one."""
+    from elmokit.compat.allennlp import ElmoEmbedder
+
+    embedder = ElmoEmbedder(OPTIONS, WEIGHTS, cuda_device=-1)
+    first = embedder.embed_batch(SENTENCES)
+    lstm = embedder.elmo_bilm._elmo_lstm
+    lstm._states = [state.to("cpu") for state in lstm._states]
+    for i in range(len(lstm._states)):
+        lstm._states[i] = lstm._states[i].to("cpu")
+    assert not np.allclose(embedder.embed_batch(SENTENCES)[0], first[0], atol=1e-3)
+
+
+def test_align_cfg() -> None:
+    """Vectors of a vocabulary from the cache of words, with those of the sentence marks."""
+    import elmokit.compat.allennlp as elmo
+
+    model = elmo.Elmo(OPTIONS, WEIGHTS, num_output_representations=1)._elmo_lstm
+    with torch.no_grad():
+        model.create_cached_cnn_embeddings(["<pad>", "the", "bank"])
+    table = model._word_embedding.weight.cpu().numpy()
+    marks = [mark.cpu().numpy() for mark in (model._bos_embedding, model._eos_embedding)]
+    assert np.vstack([*marks, table]).shape == (5, DIM // 2)
+    words = model._token_embedder(elmo.batch_to_ids([["the", "bank"]]))["token_embedding"][0]
+    expected = np.vstack([marks[0], table[1:], marks[1]])
+    assert np.allclose(words.detach().numpy(), expected, atol=1e-6)
+
+
+def test_getELMo() -> None:
+    """One direction is switched off by zeros in the weights; words are given by their number."""
+    from elmokit.compat.allennlp import Elmo
+
+    words = ["<pad>", "the", "bank", "."]
+    elmo = Elmo(OPTIONS, WEIGHTS, 1, vocab_to_cache=words, scalar_mix_parameters=[-9e10, 1, 1])
+    elmo.eval()
+    numbers = torch.arange(1, 4).unsqueeze(1)
+    ids = torch.zeros((3, 1, 50)).type_as(numbers)
+    both = elmo(ids, word_inputs=numbers)["elmo_representations"][0]
+    for number in range(2):
+        layer = getattr(elmo._elmo_lstm._elmo_lstm, f"backward_layer_{number}")
+        for part in ("input_linearity", "state_linearity", "state_projection"):
+            for name in ("weight", "bias"):
+                if getattr(getattr(layer, part), name, None) is not None:
+                    getattr(getattr(layer, part), name).data.fill_(0.0)
+    elmo._elmo_lstm._elmo_lstm.reset_states()
+    one = elmo(ids, word_inputs=numbers)["elmo_representations"][0]
+    assert torch.allclose(one[..., : DIM // 2], both[..., : DIM // 2], atol=1e-5)
+    assert torch.count_nonzero(one[..., DIM // 2 :]) == 0
+
+
+def test_ElmoLM() -> None:
+    """Cached words only, without the character encoder; a cell is copied for a decoder."""
+    import copy
+
+    from elmokit.compat.allennlp import Elmo, LstmCellWithProjection
+
+    elmo = Elmo(OPTIONS, WEIGHTS, 1, dropout=0, vocab_to_cache=["<pad>", "the", "bank", "."])
+    numbers = torch.tensor([[1, 2, 3], [2, 3, 0]])
+    whole = elmo(torch.zeros((2, 3, 50)).long(), numbers)
+    del elmo._elmo_lstm._token_embedder
+    lstm = elmo._elmo_lstm._elmo_lstm
+    lstm.reset_states()
+    for parameter in lstm.parameters():
+        parameter.requires_grad = True
+    output = elmo.forward(numbers, numbers)
+    vectors = output["elmo_representations"][0]
+    assert torch.allclose(vectors, whole["elmo_representations"][0], atol=1e-5)
+    table = elmo._elmo_lstm._word_embedding.weight
+    assert (vectors @ torch.cat((table, table), dim=-1).t()).shape == (2, 3, 4)
+
+    cells = [copy.deepcopy(cell) for cell in lstm.forward_layers]
+    assert all(isinstance(cell, LstmCellWithProjection) for cell in cells)
+    words = table[torch.tensor([1, 2])].unsqueeze(dim=-2)
+    for cell in cells:
+        assert torch.nn.Linear(cell.hidden_size, cell.cell_size)(words).shape[-1] == cell.cell_size
+        _, state = cell(words, [1] * 2, None)
+        _, (hidden, memory) = cell(words, [1] * 2, state)
+        assert (hidden.shape, memory.shape) == ((1, 2, DIM // 2), (1, 2, cell.cell_size))
+
+
+def test_CustomElmo() -> None:
+    """A subclass of `Elmo` whose `forward` also returns the layers."""
+    from elmokit.compat.allennlp import Elmo, batch_to_ids, remove_sentence_boundaries
+
+    class CustomElmo(Elmo):
+        def forward(self, inputs: Any, word_inputs: Any = None) -> dict[str, Any]:
+            output = self._elmo_lstm(inputs, None if not self._has_cached_vocab else word_inputs)
+            layers, mask = output["activations"], output["mask"]
+            assert not self._keep_sentence_boundaries
+            vectors = []
+            for i in range(len(self._scalar_mixes)):
+                mixed = getattr(self, f"scalar_mix_{i}")(layers, mask)
+                vectors.append(self._dropout(remove_sentence_boundaries(mixed, mask)[0]))
+            for i, layer in enumerate(layers):
+                layers[i], _ = remove_sentence_boundaries(layer, mask)
+            return {"embeddings": vectors[0], "activations": layers}
+
+    ids = batch_to_ids(SENTENCES)
+    custom = CustomElmo(OPTIONS, WEIGHTS, num_output_representations=1, dropout=0.0)(ids)
+    plain = Elmo(OPTIONS, WEIGHTS, num_output_representations=1, dropout=0.0)(ids)
+    assert torch.allclose(custom["embeddings"], plain["elmo_representations"][0])
+    assert [layer.shape for layer in custom["activations"]] == 3 * [(2, 3, DIM)]
+
+
 # -- simple_elmo -----------------------------------------------------------------------------------
 
 
@@ -327,6 +473,27 @@ def test_chledowski_word_embeddings_for_nli(tmp_path: Path) -> None:
     dump_token_embeddings(str(vocabulary), str(OPTIONS), str(WEIGHTS), str(out))
     with h5py.File(out, "r") as file:
         assert file["embedding"][...].shape == (4, DIM // 2)
+
+
+def test_raresraf_project_martial(simple: Path) -> None:
+    """Comments of programs: a string in place of sentences, averaged over its letters."""
+    from elmokit.compat.simple_elmo import ElmoModel
+
+    model = ElmoModel()
+    model.load(str(simple))
+    with pytest.warns(UserWarning, match="whose characters are read as words"):
+        vectors = model.get_elmo_vectors("to do")
+    assert np.average(vectors, axis=0).shape[-1] == DIM
+
+
+def test_kbqa() -> None:
+    """Answers from a knowledge base: cosines between means of Chinese questions."""
+    from elmokit.compat.many_langs import Embedder
+
+    model = Embedder(str(MANY_LANGS))
+    questions = [["卧佛寺", "乡", "的"], ["下辖"]]
+    one, two = ([np.mean(words, axis=0)] for words in model.sents2elmo(questions))
+    assert abs(np.matmul(one, np.array(two).T) / np.linalg.norm(one) / np.linalg.norm(two)) <= 1
 
 
 # -- the list --------------------------------------------------------------------------------------

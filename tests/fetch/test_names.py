@@ -192,7 +192,10 @@ def test_two_processes_download_once(site: Site, cache: Path) -> None:
     assert len(site.requests) == 1
 
 
-@pytest.mark.parametrize(("asked", "meant"), [("smal", "small"), ("orginal-5.5b", "original-5.5B")])
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("smal", "small"), ("orginal-5.5b", "original-5.5B"), ("Builtin", "builtin")],
+)
 def test_an_unknown_word(asked: str, meant: str) -> None:
     with pytest.raises(ModelNotFound) as caught:
         resolve_model(asked)
@@ -373,7 +376,7 @@ def test_a_site_that_answers_everything_with_a_page(site: Site) -> None:
         resolve_model(site.address + "/m")
 
 
-@pytest.mark.parametrize("name", ["model.tar.gz", "weights.th", "encoder.pkl"])
+@pytest.mark.parametrize("name", ["model.tar.bz2", "weights.th", "encoder.pkl"])
 def test_what_is_not_downloaded(site: Site, name: str) -> None:
     with pytest.raises(InputError, match="unpack it"):
         resolve_model(f"{site.address}/{name}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import shutil
 from pathlib import Path
@@ -27,10 +26,9 @@ def make_models(folder: Path) -> list[Path]:
     formats.write(full_model(), folder / "allennlp.zip")
     formats.write(full_model(), folder / "native.zip", "native")
     shutil.copytree(GOLDEN / "tf" / "trained", folder / "tf")
-    if importlib.util.find_spec("torch"):
-        others = shutil.ignore_patterns("native", "vectors.npz")
-        plain = GOLDEN / "many_langs" / "models" / "plain"
-        shutil.copytree(plain, folder / "many_langs", ignore=others)
+    others = shutil.ignore_patterns("native", "vectors.npz")
+    plain = GOLDEN / "many_langs" / "models" / "plain"
+    shutil.copytree(plain, folder / "many_langs", ignore=others)
     return sorted(folder.iterdir())
 
 

@@ -119,7 +119,7 @@ def test_the_kernel_refuses_what_does_not_fit() -> None:
     for name, value, message in (
         ("alive", np.array([1, 2]), "must not increase"),
         ("alive", np.array([2, 2]), "add up"),
-        ("alive", np.array([], np.int64), "add up"),
+        ("alive", np.array([], np.int64), "alive is empty"),
         ("recurrent", zeros(8, 60), "recurrent"),
         ("projection", zeros(24, 8), "multiple of 16"),
         ("cells", zeros(2, 16), "cells"),

@@ -76,3 +76,9 @@ def test_latex() -> None:
         r"\end{table}",
     ]
     assert "label" not in table_to_latex(TABLE)
+
+
+def test_latex_uses_no_command_of_another_font_encoding() -> None:
+    r"""\textquotedbl stops a plain article: "unavailable in encoding OT1"."""
+    table = Table('A "word"', ["use"], [['the "bank"']])
+    assert "the ''bank''" in table_to_latex(table) and "quotedbl" not in table_to_latex(table)

@@ -211,3 +211,32 @@ def test_progress_is_shown_on_a_terminal(
     epochs: list[int] = []
     run(tmp_path / "shown", data, settings, on_epoch=lambda record: epochs.append(record["epoch"]))
     assert capsys.readouterr().err.startswith("epoch  1  loss") and epochs == [1]
+
+
+def test_a_failed_start_leaves_nothing(tmp_path: Path, data: tuple[Examples, Examples]) -> None:
+    """The same command works once the mistake is corrected; what others put there stays."""
+    out = tmp_path / "out"
+    settings = toy.settings(vectors=str(tmp_path / "gone.txt"))
+    with pytest.raises(InputError, match=r"gone\.txt"):
+        fit(settings, *data, out)
+    assert not out.exists()
+    (out / "training").mkdir(parents=True)
+    (out / "training" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"gone\.txt"):
+        fit(settings, *data, out)
+    assert [path.name for path in (out / "training").iterdir()] == ["notes.txt"]
+
+
+def test_a_run_that_was_interrupted_early_can_be_resumed(
+    tmp_path: Path, data: tuple[Examples, Examples], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = toy.settings(epochs=1)
+    with monkeypatch.context() as patch:
+        patch.setattr("elmokit.tasks.fitting._make_optimizer", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "out", data, settings)
+    run(tmp_path / "out", data, settings, resume=True)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

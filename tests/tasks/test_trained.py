@@ -149,3 +149,20 @@ def test_how_many_texts(tmp_path: Path) -> None:
 def test_settings_that_cannot_be(changes: dict[str, object], message: str) -> None:
     with pytest.raises((ConfigError, InputError), match=message):
         toy.settings(**changes)
+
+
+def test_a_bilm_that_does_not_exist_is_not_replaced(tmp_path: Path) -> None:
+    """Without a name the built-in model may serve; where one was given, a typing error is told."""
+    from elmokit.tasks.trained import find_bilm
+
+    builtin = Elmo.load().bilm.fingerprint
+    gone = str(tmp_path / "gone.hdf5")
+    assert find_bilm(builtin, gone, None).bilm.fingerprint == builtin
+    for name in (gone, "buitin"):
+        with pytest.raises(ModelNotFound, match=Path(name).name):
+            find_bilm(builtin, "builtin", name)
+
+
+def test_a_directory_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFound, match="gone does not exist"):
+        Trained.load(tmp_path / "gone")

@@ -35,6 +35,7 @@ def tarred() -> bytes:
     [
         (zipped(), r"is a zip archive, .* unzip -p \S*x > text\.txt"),
         (zipped("word/document.xml"), "is a Word document .* as plain text first"),
+        (b'\x10\x02\0\0\0\0\0\0{"weight":{}}' + b" " * 600, "is a safetensors file"),
         (tarred(), "is a tar archive, .* tar -xf"),
         (gzip.compress(tarred()), "is a tar archive"),
         ("Some text.\n".encode("utf-16"), "is UTF-16 text, .* iconv -f utf-16 -t utf-8"),

@@ -52,7 +52,8 @@ def test_none_is_needed(tmp_path: Path) -> None:
 
 def test_a_run_that_read_a_part_of_the_text(tmp_path: Path) -> None:
     corpus = build(tmp_path, LINES, held_out=5, size=5000)
-    tokens = round(0.15 * corpus.metadata["train"]["tokens"])
+    train = corpus.metadata["train"]
+    tokens = round(0.15 * (train["tokens"] + train["sentences"]))  # as epochs are counted
     (advice,) = advise_on_run(corpus, Budget(minutes=2), tokens)
     assert "0.15 of the text" in advice and "--minutes 14 " in advice
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from tests.test_staging import die_before
 
 from elmokit.errors import InputError
-from elmokit.train import corpus_directory
 from elmokit.train.build import CorpusOptions, build_corpus
 from elmokit.train.corpus import Corpus
 
@@ -40,20 +41,21 @@ def test_an_existing_directory_is_refused(text: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "out", "text.txt"]
 
 
-def test_a_failed_exchange_leaves_the_old_one(
-    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="simulates kills with os.fork")
+def test_a_killed_replacement_leaves_the_old_one_or_the_new_one(text: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    first = build(text, out)
-    rename = Path.rename
-
-    def fails(self: Path, target: Path) -> Path:
-        if self.name.endswith(".partial"):
-            raise OSError("no")
-        return rename(self, target)
-
-    monkeypatch.setattr(corpus_directory.Path, "rename", fails)
-    with pytest.raises(OSError, match="no"):
-        build(text, out, size=8, force=True)
-    assert Corpus.open(out).fingerprint == first.fingerprint
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "text.txt"]
+    new = build(text, tmp_path / "new", size=8).fingerprint
+    old = build(text, out).fingerprint
+    seen, step = [], 0
+    while True:
+        killed = die_before(step, lambda: build(text, out, size=8, force=True))
+        seen.append(Corpus.open(out).fingerprint)
+        assert seen[-1] in (old, new)
+        build(text, out, force=True)
+        left = sorted(path.name for path in tmp_path.iterdir())
+        assert left == ["new", "out", "text.txt"]
+        assert not [path for path in out.iterdir() if path.name.startswith(".")]
+        if not killed:
+            break
+        step += 2
+    assert set(seen) == {old, new}

@@ -354,7 +354,7 @@ def test_resume(silent: bool, step: int, text: Path, tmp_path: Path) -> None:
     kept = Elmo.load(partial)
     assert kept.bilm.fingerprint != whole.elmo.bilm.fingerprint
     assert (out / "training" / "corpus").exists()
-    with pytest.raises(InputError, match="resume it"):
+    with pytest.raises(InputError, match="--resume"):
         finetune(model, domain, out, **how)
     text_is_not_read_again = TextSource(["no such file"], "tokenized")
     resumed = resume_finetune(model, text_is_not_read_again, out)

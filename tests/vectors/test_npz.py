@@ -24,7 +24,14 @@ def path(tmp_path):
 
 def test_numpy_reads_it_without_pickle(path):
     with np.load(path, allow_pickle=False) as file:
-        assert file.files == [*map(str, range(12)), "lengths", "words", "signature", "layout"]
+        assert file.files == [
+            *map(str, range(12)),
+            "lengths",
+            "words",
+            "signature",
+            "job",
+            "layout",
+        ]
         for i, (words, array) in enumerate(sentences(12)):
             np.testing.assert_array_equal(file[str(i)], array, strict=True)
             assert json.loads(bytes(file["words"]).splitlines()[i]) == words
@@ -58,7 +65,7 @@ def test_more_entries_than_a_plain_zip_can_count(tmp_path):
     array = np.zeros((0, 1), np.float32)
     save_vectors((([], array) for _ in range(count)), tmp_path / "v.npz")
     with zipfile.ZipFile(tmp_path / "v.npz") as file:
-        assert len(file.namelist()) == count + 4
+        assert len(file.namelist()) == count + 5
         assert file.read(f"{count - 1}.npy").startswith(b"\x93NUMPY")
 
 

@@ -25,20 +25,49 @@ def path(tmp_path):
 
 def test_layout(path):
     table = pq.read_table(path)
-    assert table.column_names == ["index", "words", "shape", "vectors", "words_json"]
+    layers = ["layer_0", "layer_1", "layer_2"]
+    assert table.column_names == ["index", "words", "shape", *layers, "words_json"]
     assert table["index"].to_pylist() == list(range(12))
     assert table["words"].to_pylist() == [words for words, _ in sentences(12)]
     assert table["shape"].to_pylist()[7] == [3, 3, 2]
-    assert table["vectors"].to_pylist()[7] == [7.0] * 18
-    assert table["vectors"].type.value_type == pa.float32()
+    assert table["layer_1"].to_pylist()[7] == [[7.0, 7.0]] * 3
+    assert table["layer_1"].type == pa.list_(pa.list_(pa.float32(), 2))
     assert table["words_json"].null_count == 12
     about = json.loads(table.schema.metadata[b"elmokit"])
-    assert about == {"layout": 1, "signature": {"model": "é"}}
+    assert len(about.pop("job")) == 64
+    assert about == {"layout": 3, "signature": {"model": "é"}}
+
+
+def test_one_layer(tmp_path):
+    arrays = [np.arange(2 * t, dtype=np.float32).reshape(t, 2) for t in (2, 0, 3)]
+    words = [list("abc")[: len(array)] for array in arrays]
+    save_vectors(zip(words, arrays, strict=True), tmp_path / "v.parquet")
+    table = pq.read_table(tmp_path / "v.parquet")
+    assert table["vectors"].type == pa.list_(pa.list_(pa.float32(), 2))
+    assert table["vectors"].to_pylist() == [array.tolist() for array in arrays]
+    with load_vectors(tmp_path / "v.parquet") as vectors:
+        assert [array.shape for array in vectors] == [(2, 2), (0, 2), (3, 2)]
+
+
+def test_files_of_the_first_layout(path):
+    """What version 0.1.0 wrote."""
+    table = pq.read_table(path)
+    flat = [array.reshape(-1).tolist() for _, array in sentences(12)]
+    table = table.drop_columns(["layer_0", "layer_1", "layer_2"])
+    table = table.add_column(3, "vectors", pa.array(flat, pa.list_(pa.float32())))
+    about = {"elmokit": '{"layout": 1, "signature": {"model": "old"}}'}
+    pq.write_table(table.replace_schema_metadata(about), path)
+    with load_vectors(path) as vectors:
+        assert vectors.signature == {"model": "old"}
+        for i, (words, array) in enumerate(sentences(12)):
+            assert vectors.words(i) == words
+            np.testing.assert_array_equal(vectors[i], array)
 
 
 def test_float16_is_stored_as_such(tmp_path):
     save_vectors(sentences(3), tmp_path / "v.parquet", dtype="float16")
-    assert pq.read_table(tmp_path / "v.parquet")["vectors"].type.value_type == pa.float16()
+    kind = pq.read_table(tmp_path / "v.parquet")["layer_0"].type
+    assert kind == pa.list_(pa.list_(pa.float16(), 2))
 
 
 def test_what_utf8_cannot_say_is_kept_beside(tmp_path):
@@ -89,8 +118,8 @@ def rewrite(path, name, values, position=3, kind=None):
         ("shape", [-3, -3, 2]),
         ("shape", [None, 3, 2]),
         ("shape", None),
-        ("vectors", [1.0]),
-        ("vectors", None),
+        ("layer_1", [[1.0, 1.0]]),
+        ("layer_1", None),
     ],
 )
 def test_a_row_that_does_not_fit_is_named(path, name, value):
@@ -114,7 +143,7 @@ def test_words_that_do_not_fit_are_named(path, name, value):
 def test_other_tables_are_refused(path):
     table = pq.read_table(path)
     pq.write_table(table.drop_columns(["shape"]), path)
-    with pytest.raises(FormatError, match=r"has the columns index, words, vectors.*shape of"):
+    with pytest.raises(FormatError, match=r"has the columns index, words, layer_0.*shape of"):
         load_vectors(path)
     pq.write_table(table.set_column(0, "index", table["words"]), path)
     with pytest.raises(FormatError, match="index of the type int64"):

@@ -170,3 +170,24 @@ def test_a_newer_or_damaged_table(elmo: Elmo, tmp_path: Path) -> None:
     pq.write_table(table.replace_schema_metadata({"elmokit": '{"rows": "words"}'}), path)
     with pytest.raises(FormatError, match="damaged"):
         load_vectors(path)
+
+
+@pytest.mark.parametrize("options", [{"rows": "words"}, {"pooling": "mean"}])
+def test_the_row_that_a_sentence_is_from(elmo: Elmo, tmp_path: Path, options: dict) -> None:
+    path = tmp_path / "v.parquet"
+    texts, rows = ["A bank.", "It is.", "Yes."], [4, 4, 7]
+    embed_to_file(elmo, texts, path, row_numbers=rows, **options)
+    table = pq.read_table(path)
+    assert table.column_names[:2] == ["sentence", "row"]
+    assert {(r["sentence"], r["row"], r["text"]) for r in table.to_pylist()} == {
+        (k, row, text) for k, (row, text) in enumerate(zip(rows, texts, strict=True))
+    }
+    with load_vectors(path) as stored:
+        assert len(stored) == 3
+
+
+def test_row_numbers_that_do_not_fit(elmo: Elmo, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="more sentences than row_numbers"):
+        embed_to_file(elmo, TEXTS, tmp_path / "v.parquet", rows="words", row_numbers=[1, 2])
+    with pytest.raises(InputError, match="rows='words'"):
+        embed_to_file(elmo, TEXTS, tmp_path / "v.h5", row_numbers=[1, 2])

@@ -19,13 +19,22 @@ from elmokit.bilm.weights import SOFTMAX, Weights, check_weights, parameter_coun
 from elmokit.errors import ConfigError, WeightsError
 from elmokit.text.characters import (
     ALPHABET_MARKS,
+    BOS,
+    EOS,
     NAMED_UNKNOWN,
     ByteEncoder,
     CharacterEncoder,
     CodePointEncoder,
 )
 from elmokit.text.dictionary import Dictionary
-from elmokit.text.vocabulary import Vocabulary
+from elmokit.text.vocabulary import UNKNOWN, Vocabulary
+
+PROTEINS = "proteins"
+"""Key of options.json and config.json that says that a model was trained on proteins."""
+AMINO_ACIDS = frozenset("ACDEFGHIKLMNPQRSTVWY")
+"""The 20 standard amino acids."""
+RESIDUES = AMINO_ACIDS | set("BJOUXZ*-.")
+"""Everything that can be a residue of a protein in a FASTA file."""
 
 
 class ExportOrigin(NamedTuple):
@@ -93,6 +102,19 @@ class BiLM:
             else CodePointEncoder(self.alphabet, maximum)
         )
 
+    @cached_property
+    def reads_residues(self) -> bool:
+        """Whether this is a model of proteins, whose words are single residues.
+
+        It is if its configuration says so (`"proteins": true` among the keys that other programs do
+        not know), or else if all words of its vocabulary are residues.
+        """
+        stated = self.config.extra.get(PROTEINS)
+        if stated is not None or self.vocabulary is None or len(self.vocabulary) > 64:
+            return stated is True
+        words = set(self.vocabulary) - {BOS, EOS, UNKNOWN}
+        return words <= RESIDUES and words >= AMINO_ACIDS
+
     @property
     def parameters(self) -> int:
         """Number of parameters of the network, without the softmax."""
@@ -109,7 +131,7 @@ class BiLM:
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields for pickling, the same bytes whatever was computed from them."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
-        # Plain arrays: a memory-mapped one would be pickled together with its file name.
+        # Plain arrays: the file that they are read from may not exist where they are unpickled.
         for name in ("weights", "extra"):
             data[name] = {key: np.asarray(array) for key, array in data[name].items()}
         for name in ("vocabulary", "alphabet", "lexicon"):

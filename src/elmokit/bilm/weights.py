@@ -25,6 +25,8 @@ Weights = Mapping[str, npt.NDArray[Any]]
 """Arrays of floating-point numbers by name."""
 
 DIRECTIONS = ("forward", "backward")
+FORGET_BIAS = 1.0
+"""Added to the forget gate at run time, as in TensorFlow's LSTM cell; not stored in model files."""
 SOFTMAX = ("softmax.weight", "softmax.bias")
 """Names of the output layer, (V, P) and (V,), which published model files do not contain."""
 

@@ -39,6 +39,7 @@ COMMANDS = (
     "neighbors",
     "change",
     "report",
+    "serve",
 )
 """Names of the commands; each is the function `command` of the module of that name."""
 
@@ -85,6 +86,10 @@ def elmo(debug: bool) -> None:
       elmo neighbors play --in "They play." --corpus F    find the most similar uses of a word
       elmo change WORD... --then FILE --now FILE          measure how the use of words has changed
       elmo report MODEL                                   write all measurements to one page
+
+    \b
+    Serve models:
+      elmo serve                                    vectors over HTTP, and a page to play with
 
     MODEL is a path (a directory, one file of a model, a zip archive) or a name; `builtin` is the
     English model in the package.

@@ -6,6 +6,8 @@ import time
 
 import click
 
+from elmokit.cli.engine_options import device_option, dtype_option, threads_option
+
 
 @click.command("bench", short_help="Measure how fast a model runs on this machine.")
 @click.argument("model", required=False)
@@ -29,19 +31,9 @@ import click
     show_default=True,
     help="Number of measurements; their median is printed.",
 )
-@click.option(
-    "--dtype",
-    type=click.Choice(["float32", "int8"]),
-    default="float32",
-    show_default=True,
-    help="Arithmetic of the network; int8 is faster and less exact.",
-)
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    show_default="all cores",
-    help="Number of threads.",
-)
+@dtype_option
+@threads_option
+@device_option
 def command(
     model: str | None,
     size: str | None,
@@ -50,6 +42,7 @@ def command(
     rounds: int,
     dtype: str,
     threads: int | None,
+    device: str,
 ) -> None:
     """Measure how fast MODEL, or a model of a given size, runs on this machine.
 
@@ -80,9 +73,9 @@ def command(
         raise click.UsageError("give either a MODEL or a --size")
     start = time.perf_counter()
     if size is not None:
-        elmo = Elmo(random_bilm(size), dtype=dtype, threads=threads)
+        elmo = Elmo(random_bilm(size), dtype=dtype, threads=threads, device=device)
     else:
-        elmo = Elmo.load(str(model), dtype=dtype, threads=threads)
+        elmo = Elmo.load(str(model), dtype=dtype, threads=threads, device=device)
     load_seconds = time.perf_counter() - start
     lines = (
         synthetic_sentences() if file is None else elmo.words(line for _, line in read_lines(file))
@@ -114,6 +107,7 @@ def command(
         "model": model or size,
         "engine": elmo.engine,
         "dtype": dtype,
+        "device": device,
         "threads": threads,
         "load_seconds": round(load_seconds, 3),
         "sentences": len(texts),

@@ -7,10 +7,21 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from itertools import chain, islice, tee
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
+
+from elmokit.cli.engine_options import device_option, dtype_option, threads_option
+from elmokit.cli.json_lines import print_vectors
+from elmokit.cli.proteins import (
+    FastaInput,
+    check_proteins,
+    load_proteins,
+    print_proteins,
+    refuse_text_options,
+)
 
 if TYPE_CHECKING:
     from elmokit.elmo import Elmo, LayerChoice, Pooling
@@ -21,14 +32,16 @@ MOST_SHOWN = 20
 """Number of sentences that are printed to look at."""
 
 
-def _parse_layers(context: click.Context, parameter: click.Parameter, value: str) -> LayerChoice:
-    if value in ("mix", "all", "top"):
+def _parse_layers(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> LayerChoice | None:
+    if value is None or value in ("mix", "sum", "all", "top"):
         return value  # type: ignore[return-value]
     try:
         return int(value)
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is not 'mix', 'all', 'top' or the number of a layer"
+            f"{value!r} is not 'mix', 'sum', 'all', 'top' or the number of a layer"
         ) from None
 
 
@@ -49,14 +62,26 @@ def _parse_layers(context: click.Context, parameter: click.Parameter, value: str
     metavar="NAME",
     help="Column of the sentences in a Parquet file.  [default: text, or the only one of strings]",
 )
+@click.option(
+    "--fasta",
+    type=click.Path(),
+    metavar="FILE",
+    help="FASTA file of proteins, compressed or not; - is stdin. A residue is a word.",
+)
+@click.option(
+    "--id-field",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Field of a FASTA header that is the id, divided at | and counted from 0.  [default: its "
+    "first word]",
+)
 @click.option("--tokenized", is_flag=True, help="Split words at spaces only.")
 @click.option("--split", is_flag=True, help="Split running text into sentences.")
 @click.option(
     "--layers",
-    default="mix",
-    show_default=True,
     callback=_parse_layers,
-    help="Layers to return: mix, all, top, or a layer number (0 is the context-free layer).",
+    help="Layers to return: mix, sum, all, top, or a layer number (0 is the context-free layer).  "
+    "[default: mix; sum with --fasta]",
 )
 @click.option("-o", "--out", type=click.Path(), help="Write to FILE.h5, .npz or .parquet.")
 @click.option(
@@ -69,7 +94,7 @@ def _parse_layers(context: click.Context, parameter: click.Parameter, value: str
 @click.option(
     "--pool",
     type=click.Choice(["mean", "max"]),
-    help="Pool the vectors of a sentence into one, for a Parquet file or --json.",
+    help="Pool the vectors of a sentence into one, for a file or --json.",
 )
 @click.option("--normalize", is_flag=True, help="Scale every vector to length 1.")
 @click.option("--float16", is_flag=True, help="Store float16 instead of float32 in the file.")
@@ -91,24 +116,19 @@ def _parse_layers(context: click.Context, parameter: click.Parameter, value: str
     show_default=True,
     help="LSTM state at the start of a sentence; carry continues from the sentence before.",
 )
-@click.option(
-    "--dtype",
-    type=click.Choice(["float32", "int8"]),
-    default="float32",
-    show_default=True,
-    help="Arithmetic: float32 is exact, int8 is faster.",
-)
-@click.option(
-    "--threads", type=click.IntRange(min=1), help="CPU threads to use.  [default: all cores]"
-)
+@dtype_option
+@threads_option
+@device_option
 def command(
     texts: tuple[str, ...],
     model: str,
     file: str | None,
     column: str | None,
+    fasta: str | None,
+    id_field: int | None,
     tokenized: bool,
     split: bool,
-    layers: LayerChoice,
+    layers: LayerChoice | None,
     out: str | None,
     rows: RowUnit,
     pool: Pooling | None,
@@ -123,6 +143,7 @@ def command(
     state: str,
     dtype: str,
     threads: int | None,
+    device: str,
 ) -> None:
     """Turn sentences into contextual word vectors.
 
@@ -139,12 +160,33 @@ def command(
     elmo embed --file text.txt.gz --out vectors.h5 --layers all
     elmo embed --file book.txt --split --out words.parquet --rows words
     elmo embed --file reviews.parquet --column review --out reviews-mean.parquet --pool mean
+    elmo embed -m seqvec --fasta proteins.fasta.gz --out proteins.h5 --pool mean
     elmo embed --word bank --file sentences.txt --picture bank.html --open
     cat tokenized.txt | elmo embed -m DIR --tokenized --json
 
-    In Python: `elmokit.Elmo.embed`, with --out `elmokit.embed_to_file`, and with --picture
+    In Python: `elmokit.Elmo.embed`, with --out `elmokit.embed_to_file`, with --fasta
+    `elmokit.Elmo.embed_fasta` and `elmokit.embed_fasta_to_file`, and with --picture
     `elmokit.probe.draw_uses`.
     """
+    if fasta is not None:
+        refuse_text_options(
+            {
+                "TEXT": texts,
+                "--file": file,
+                "--column": column,
+                "--tokenized": tokenized,
+                "--split": split,
+                "--word": word,
+                "--picture": picture,
+                "--open": open_picture,
+            }
+        )
+        if not out and not as_json:
+            raise click.UsageError("--fasta requires --out FILE.h5, .npz or .parquet, or --json")
+    elif id_field is not None:
+        raise click.UsageError("--id-field is about headers of FASTA files: give --fasta FILE")
+    if layers is None:
+        layers = "mix" if fasta is None else "sum"
     if texts and file:
         raise click.UsageError("give TEXT or --file, not both")
     if tokenized and split:
@@ -167,7 +209,7 @@ def command(
         raise click.UsageError("--open requires --picture FILE.svg or FILE.html")
     if column and not file:
         raise click.UsageError("--column names a column of a table: give --file FILE.parquet")
-    if not texts and file is None:
+    if not texts and file is None and fasta is None:
         if sys.stdin.isatty():
             raise click.UsageError("give a TEXT or --file, or pipe sentences in")
         file = "-"
@@ -175,21 +217,38 @@ def command(
     from elmokit.elmo import Elmo
     from elmokit.text.files import TextFile
 
+    if fasta is not None:
+        proteins = FastaInput(TextFile(fasta), id_field)
+        check_proteins(proteins)
+        elmo = load_proteins(model, state, dtype, threads)
+        if out:
+            options = _FileOptions(layers, rows, pool, normalize, float16, restart, force)
+            _write_file(elmo, proteins, out, options, proteins.file)
+        else:
+            print_proteins(elmo, proteins, layers, pool, normalize)
+        return
     _warn_of_file_names(texts)
     source = None if file is None else TextFile(file, column)
     lines = iter(texts) if source is None else _read_texts(source)
+    is_table = source is not None and source.is_table
+    if column and not is_table:
+        raise click.UsageError(f"--column names a column of a Parquet file; {file} is text")
     if word:
         from elmokit.cli.word_uses import check_picture, show_uses
 
         check_picture(picture, force)
-        elmo = Elmo.load(model, state=state, dtype=dtype, threads=threads)
+        elmo = Elmo.load(model, state=state, dtype=dtype, threads=threads, device=device)
         show_uses(elmo, word, lines, tokenized, split, layers, picture, open_picture)
         return
-    sentences = make_sentences(lines, tokenized, split)
-    elmo = Elmo.load(model, state=state, dtype=dtype, threads=threads)
+    numbers = None
+    if split and is_table and out and out.endswith(".parquet") and (pool or rows == "words"):
+        numbers, sentences = _split_rows(lines)
+    else:
+        sentences = make_sentences(lines, tokenized, split)
+    elmo = Elmo.load(model, state=state, dtype=dtype, threads=threads, device=device)
     if out:
         options = _FileOptions(layers, rows, pool, normalize, float16, restart, force)
-        _write_file(elmo, sentences, out, options, source)
+        _write_file(elmo, sentences, out, options, source, numbers)
     elif as_json:
         _print_json(elmo, sentences, layers, pool, normalize)
     else:
@@ -243,17 +302,33 @@ def make_sentences(texts: Iterator[str], tokenized: bool, split: bool) -> Iterat
     )
 
 
+def _split_rows(
+    texts: Iterator[str],
+) -> tuple[Iterator[int], Iterator[str | list[str]]]:
+    """Return the numbers of the rows that the sentences of a table are from, and the sentences."""
+    pairs, copy = tee(
+        (row, sentence)
+        for row, text in enumerate(texts)
+        for sentence in make_sentences(iter([text]), tokenized=False, split=True)
+    )
+    return (row for row, _ in pairs), (sentence for _, sentence in copy)
+
+
 def _write_file(
     elmo: Elmo,
-    sentences: Iterator[str | list[str]],
+    sentences: Iterator[str | list[str]] | FastaInput,
     out: str,
     options: _FileOptions,
     source: TextFile | None,
+    row_numbers: Iterator[int] | None = None,
 ) -> None:
     from elmokit.progress import ProgressDisplay
-    from elmokit.vectors.embed import embed_to_file
+    from elmokit.vectors.embed import embed_fasta_to_file, embed_to_file
 
+    is_fasta = isinstance(sentences, FastaInput)
+    sentence_name, word_name = ("protein", "residue") if is_fasta else ("sentence", "word")
     started = time.perf_counter()
+    existed = os.path.exists(out)
     size = None if source is None else source.size
     word_count = 0
     dtype = "float16" if options.float16 else "float32"
@@ -263,13 +338,17 @@ def _write_file(
         word_count += len(words)
         speed = word_count / (time.perf_counter() - started)
         done = source.position if source is not None and size else 0
-        display.update(f"{word_count:,} words, {speed:,.0f} per second", done, size)
+        display.update(f"{word_count:,} {word_name}s, {speed:,.0f} per second", done, size)
 
     try:
         with ProgressDisplay() as display:
-            summary = embed_to_file(
-                elmo,
-                sentences,
+            if isinstance(sentences, FastaInput):
+                embed = partial(
+                    embed_fasta_to_file, elmo, sentences.file, id_field=sentences.id_field
+                )
+            else:
+                embed = partial(embed_to_file, elmo, sentences, row_numbers=row_numbers)
+            summary = embed(
                 out,
                 layers=options.layers,
                 dtype=dtype,
@@ -286,12 +365,19 @@ def _write_file(
     seconds = time.perf_counter() - started
     shape = f"(T, {elmo.dim})" if options.layers != "all" else f"({elmo.layers}, T, {elmo.dim})"
     if options.pool or options.rows == "words":
-        per = "sentence" if options.pool else "word"
+        per = sentence_name if options.pool else word_name
         vectors = f"{elmo.layers} vectors" if options.layers == "all" else "a vector"
         shape = f"one row per {per} with {vectors} of {elmo.dim}"
+    if existed and not options.force and summary.resumed == summary.sentences:
+        click.echo(
+            f"{out}: finished by an earlier run of the same job, {summary.sentences:,} "
+            f"{sentence_name}s, {summary.words:,} {word_name}s; nothing to do"
+        )
+        return
     resumed = f", {summary.resumed:,} of them by an earlier run" if summary.resumed else ""
     click.echo(
-        f"{out}: {summary.sentences:,} sentences{resumed}, {summary.words:,} words, "
+        f"{out}: {summary.sentences:,} {sentence_name}{'s' * (summary.sentences != 1)}{resumed}, "
+        f"{summary.words:,} {word_name}{'s' * (summary.words != 1)}, "
         f"{shape} {dtype}, {seconds:.1f} s"
     )
 
@@ -303,19 +389,11 @@ def _print_json(
     pool: Pooling | None,
     normalize: bool,
 ) -> None:
-    import json
-
-    from elmokit.vectors.embed import pool_vectors
-
-    def rounded(values: Any) -> Any:
-        if isinstance(values, list):
-            return [rounded(value) for value in values]
-        return float(f"{values:.9g}")  # nine digits identify a float32
+    from elmokit.elmo import pool_vectors
 
     for index, (words, unpooled) in enumerate(elmo.items(sentences, layers)):
         vectors = pool_vectors(unpooled, pool, normalize)
-        line = {"index": index, "words": list(words), "shape": list(vectors.shape)}
-        click.echo(json.dumps(line | {"vectors": rounded(vectors.tolist())}))
+        print_vectors({"index": index, "words": list(words)}, vectors)
 
 
 def _print_similarities(

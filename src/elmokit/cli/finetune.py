@@ -159,8 +159,11 @@ def command(
 
     from elmokit.train import TextSource, finetune, resume_finetune
     from elmokit.train.build import read_vocabulary
-    from elmokit.train.finetuning import load_trainable
+    from elmokit.train.finetuning import has_finished, load_trainable
 
+    if resume and has_finished(Path(out).expanduser()):
+        click.echo(f"{out}: the run has ended, and its model is there; nothing to do")
+        return
     source = TextSource(texts, form, column, valid)
     try:
         with TrainingDisplay("opening the model") as display:

@@ -34,7 +34,7 @@ def command(model: str, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in describe_model(info):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from elmokit.cli.engine_options import device_option, dtype_option, threads_option
 from elmokit.cli.text_options import text_form, text_options
 
 if TYPE_CHECKING:
@@ -31,19 +32,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Initial state of each sentence; carry reads the text as one stream, as bilm-tf does.",
 )
-@click.option(
-    "--dtype",
-    type=click.Choice(["float32", "int8"]),
-    default="float32",
-    show_default=True,
-    help="Arithmetic of the network; int8 is faster and less exact.",
-)
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    show_default="all cores",
-    help="Number of threads.",
-)
+@dtype_option
+@threads_option
+@device_option
 @click.option("--json", "as_json", is_flag=True, help="Print only the line of JSON.")
 def command(
     model: str,
@@ -55,6 +46,7 @@ def command(
     state: str,
     dtype: str,
     threads: int | None,
+    device: str,
     as_json: bool,
 ) -> None:
     """Measure how well MODEL predicts the text of FILE, forward and backward.
@@ -85,7 +77,7 @@ def command(
     from elmokit.train.text_reader import TextReader
 
     text = TextReader(files, form, column)
-    elmo = Elmo.load(model, state=state, dtype=dtype, threads=threads)
+    elmo = Elmo.load(model, state=state, dtype=dtype, threads=threads, device=device)
     start = time.perf_counter()
     with ProgressDisplay() as display:
 

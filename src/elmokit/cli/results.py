@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from elmokit.cli.engine_options import threads_option
+
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
     from rich.table import Table as RichTable
@@ -25,11 +27,7 @@ MIN_TEXT_WIDTH = 18
 
 def model_options(function: F) -> F:
     """Add `--model` and `--threads`."""
-    function = click.option(
-        "--threads",
-        type=click.IntRange(min=1),
-        help="Number of threads.  [default: one per core]",
-    )(function)
+    function = threads_option(function)
     return click.option(
         "-m",
         "--model",
@@ -73,7 +71,7 @@ def load_model(model: str, threads: int | None) -> Elmo:
 def save_and_print(
     measurement: Measurement, out: str | None, as_json: bool, name: str | None = None
 ) -> None:
-    """Print the tables of a measurement or its JSON, save it, and print the files to stderr.
+    """Save a measurement, print its tables or its JSON, and print the files to stderr.
 
     If it cannot be saved, it is printed all the same; that is an error only where `out` is given.
 
@@ -90,6 +88,13 @@ def save_and_print(
     from elmokit.errors import WriteError
     from elmokit.probe.results import render_tables, save_measurement
 
+    failure: WriteError | None = None
+    written: list[Path] = []
+    try:
+        # Saved before it is printed, since `elmo … | head` ends the command while it prints.
+        written = save_measurement(measurement, out, name)
+    except WriteError as error:
+        failure = error
     if as_json:
         click.echo(json.dumps(measurement, ensure_ascii=False))
     else:
@@ -100,15 +105,13 @@ def save_and_print(
             if table.note:
                 console.print(Text(table.note, "dim"))
             console.print()
-    try:
-        written = save_measurement(measurement, out, name)
-    except WriteError as error:
-        if out is not None:
-            raise
-        message = describe_for_command_line(error)
+    if failure is None:
+        print_files(written)
+    elif out is not None:
+        raise failure
+    else:
+        message = describe_for_command_line(failure)
         click.echo(f"printed above, but not kept for `elmo report`: {message}", err=True)
-        return
-    print_files(written)
 
 
 def print_files(written: Sequence[Path]) -> None:

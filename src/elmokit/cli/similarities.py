@@ -122,13 +122,15 @@ def _print_sentence(console: Console, words: Sequence[str], vectors: FloatArray)
     else:
         table.add_column()
         np.fill_diagonal(cosine, -2)
+        room = console.width - label - 2
         for i, word in enumerate(words):
             nearest = np.argsort(-cosine[i], kind="stable")[:NEAREST].tolist()
-            row = Text("nearest  ", "dim")
+            row = Text("nearest", "dim")
             for j in nearest:
-                row.append_text(
-                    Text.assemble(fit(words[j], LABEL), " ", _cell(cosine[i, j]), "   ")
-                )
+                neighbor = Text.assemble(fit(words[j], LABEL).rstrip(), " ", _cell(cosine[i, j]))
+                # As many as the line has room for, but at least one.
+                if j == nearest[0] or row.cell_len + neighbor.cell_len + 3 <= room:
+                    row.append("   ").append_text(neighbor)
             table.add_row(fit(word, label), row)
     console.print(table)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from elmokit.cli.engine_options import threads_option
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
@@ -45,12 +47,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Initial state of each sentence.",
 )
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    show_default="all cores",
-    help="Number of threads.",
-)
+@threads_option
 def command(
     texts: tuple[str, ...],
     model: str,

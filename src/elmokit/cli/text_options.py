@@ -1,4 +1,4 @@
-"""Options shared by the commands that read text: the form of the text, and the layer."""
+"""Options shared by the commands that read text: its form, the layer, the device."""
 
 from __future__ import annotations
 

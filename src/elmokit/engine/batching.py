@@ -96,3 +96,15 @@ def windows(sentences: Iterable[Sequence[str]], window_words: int) -> Iterator[l
             window, room = [], window_words
     if window:
         yield window
+
+
+def chunk_steps(alive_T: IntArray, rows_at_once: int) -> Iterator[list[int]]:
+    """Group the steps into runs of at most `rows_at_once` rows, with at least one step each."""
+    run: list[int] = []
+    for live in alive_T.tolist():
+        if run and sum(run) + live > rows_at_once:
+            yield run
+            run = []
+        run.append(live)
+    if run:
+        yield run

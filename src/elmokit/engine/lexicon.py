@@ -26,7 +26,7 @@ class Lexicon:
     """The known words of a model and their embeddings; all other words share one embedding."""
 
     def __init__(self, entries: Dictionary, weights: Weights, max_characters: int) -> None:
-        """Prepare the lookup. The embedding may be memory-mapped: only the rows used are read."""
+        """Prepare the lookup."""
         self._entries = entries
         self._unknown = entries.index_of(NAMED_UNKNOWN)
         self._max_length = max_characters - 2

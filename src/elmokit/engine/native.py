@@ -27,7 +27,7 @@ import numpy.typing as npt
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import DIRECTIONS, FloatArray, Weights, release
-from elmokit.engine.batching import IntArray, Packing
+from elmokit.engine.batching import BATCH_WORDS, IntArray, Packing
 from elmokit.errors import InputError, MissingExtra
 
 try:
@@ -91,6 +91,8 @@ class NativeNetwork:
     It may be called from several threads, which take turns, and in forked processes.
     """
 
+    batch_words = BATCH_WORDS
+
     def __init__(
         self,
         config: BiLMConfig,
@@ -104,7 +106,7 @@ class NativeNetwork:
 
         Args:
             config: Architecture of the model.
-            weights: Named arrays; they may be memory-mapped and of any float type.
+            weights: Named arrays; they may be read from a file at each use, and of any float type.
             threads: Number of threads; None for as many as the process may use.
             dtype: Arithmetic of the matrix products.
             isa: Instruction set; None for `ELMOKIT_ISA` if it is set, else the fastest.

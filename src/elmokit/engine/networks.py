@@ -1,8 +1,12 @@
-"""The choice of the network that runs a model: the compiled kernel if possible, else NumPy."""
+"""The choice of the network that runs a model.
+
+On the CPU it is the compiled kernel if possible, else NumPy; on other devices PyTorch.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from functools import cache
 from typing import Protocol
@@ -16,7 +20,7 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.engine import native
 from elmokit.engine.batching import IntArray, Packing
 from elmokit.engine.reference import ReferenceNetwork
-from elmokit.errors import InputError
+from elmokit.errors import InputError, InputTypeError
 
 ENGINE_VARIABLE = "ELMOKIT_ENGINE"
 """Environment variable that selects the network: `kernel` or `reference`."""
@@ -29,6 +33,10 @@ class Network(Protocol):
     def name(self) -> str:
         """Name shown to users."""
 
+    @property
+    def batch_words(self) -> int:
+        """Number of words per batch that suits the network."""
+
     def word_vectors(self, ids_UC: npt.NDArray[np.int16], lengths_U: IntArray) -> FloatArray:
         """Return the context-free vectors of words given as characters."""
 
@@ -38,7 +46,7 @@ class Network(Protocol):
         """Return all layers for context-free vectors, and the state after them."""
 
 
-def choose_network(bilm: BiLM, dtype: str, threads: int | None) -> Network:
+def choose_network(bilm: BiLM, dtype: str, threads: int | None, device: str = "cpu") -> Network:
     """Return the fastest network for a model.
 
     The environment variable `ELMOKIT_ENGINE=reference` disables the kernel, to compare the two.
@@ -47,9 +55,21 @@ def choose_network(bilm: BiLM, dtype: str, threads: int | None) -> Network:
         bilm: The model.
         dtype: `"float32"` or `"int8"`.
         threads: Number of threads; None for as many as the process may use.
+        device: `"cpu"`, or a device of PyTorch (see `accelerated.py`).
     """
+    if not isinstance(device, str):
+        raise InputTypeError(f"device is {device!r}; expected a string such as 'cpu' or 'cuda'")
     if dtype not in ("float32", "int8"):
         raise InputError(f"dtype is {dtype!r}; expected 'float32' or 'int8'")
+    if device != "cpu":
+        if dtype != "float32":
+            raise InputError(
+                f"dtype={dtype!r} needs the compiled kernel, which runs on the device 'cpu'; with "
+                f"device={device!r} the dtype is 'float32'"
+            )
+        from elmokit.engine.accelerated import TorchNetwork
+
+        return TorchNetwork(bilm.config, bilm.weights, device, threads)
     engine = os.environ.get(ENGINE_VARIABLE, "")
     if engine not in ("", "kernel", "reference"):
         raise InputError(f"{ENGINE_VARIABLE} is {engine!r}; expected 'kernel' or 'reference'")
@@ -62,9 +82,12 @@ def choose_network(bilm: BiLM, dtype: str, threads: int | None) -> Network:
         setting = "dtype='int8'" if dtype == "int8" else f"{ENGINE_VARIABLE}=kernel"
         raise InputError(f"{setting} needs the compiled kernel, which is not available: {reason}")
     if not engine:
+        remedy = "to build the kernel, reinstall elmokit with a C++17 compiler"
+        if sys.platform == "win32":
+            remedy = "there is no kernel for Windows; it runs in WSL (Windows Subsystem for Linux)"
         _warn_once(
             f"the compiled kernel is not available ({reason}), so elmokit runs on NumPy, which is "
-            "several times slower; to build the kernel, reinstall elmokit with a C++17 compiler"
+            f"several times slower; {remedy}"
         )
     return ReferenceNetwork(bilm.config, bilm.weights, threads)
 

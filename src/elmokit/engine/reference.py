@@ -24,11 +24,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.state import State
-from elmokit.bilm.weights import DIRECTIONS, FloatArray, Weights
-from elmokit.engine.batching import IntArray, Packing
-
-FORGET_BIAS = 1.0
-"""Added to the forget gate at run time, as in TensorFlow's LSTM cell; not stored in model files."""
+from elmokit.bilm.weights import DIRECTIONS, FORGET_BIAS, FloatArray, Weights
+from elmokit.engine.batching import BATCH_WORDS, IntArray, Packing, chunk_steps
 
 WINDOWS_AT_ONCE = 4096
 """Character windows convolved together: a bound on temporary memory."""
@@ -40,13 +37,14 @@ class ReferenceNetwork:
     """A frozen biLM that runs on NumPy."""
 
     name = "reference"
+    batch_words = BATCH_WORDS
 
     def __init__(self, config: BiLMConfig, weights: Weights, threads: int | None = None) -> None:
         """Rearrange the weights for speed, with the gates in the order i, f, o, j.
 
         Args:
             config: Architecture of the model.
-            weights: Named arrays; they may be memory-mapped and of any float type.
+            weights: Named arrays; they may be read from a file at each use, and of any float type.
             threads: Limit on the threads of NumPy's BLAS; None for no limit.
         """
         self.config = config
@@ -165,7 +163,7 @@ class ReferenceNetwork:
         lstm, cells = self.config.lstm, self.config.lstm.cells
         out_NP = np.empty((len(x_NP), lstm.width), np.float32)
         row = 0
-        for steps in _chunks(alive_T, max(1, GATES_AT_ONCE // (4 * cells))):
+        for steps in chunk_steps(alive_T, max(1, GATES_AT_ONCE // (4 * cells))):
             gates_chunk = x_NP[row : row + sum(steps)] @ layer.input
             gates_chunk += layer.bias
             start = row
@@ -245,15 +243,3 @@ def _groups_of_equal_length(lengths_U: IntArray) -> Iterator[tuple[IntArray, int
         at_once = max(1, WINDOWS_AT_ONCE // (length + 1))
         for start in range(0, len(words), at_once):
             yield words[start : start + at_once], length
-
-
-def _chunks(alive_T: IntArray, rows_at_once: int) -> Iterator[list[int]]:
-    """Group the steps into runs of at most `rows_at_once` rows, with at least one step each."""
-    run: list[int] = []
-    for live in alive_T.tolist():
-        if run and sum(run) + live > rows_at_once:
-            yield run
-            run = []
-        run.append(live)
-    if run:
-        yield run

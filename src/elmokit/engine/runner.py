@@ -1,7 +1,8 @@
 """From sentences to layers: characters, word cache, packing and a network combined.
 
-The network is `reference.py`, or the compiled kernel through `native.py`; both have the same two
-methods. The LSTM state is an argument and a result. Nothing here deals with raw text or files.
+The network is `reference.py`, the compiled kernel through `native.py`, or PyTorch through
+`accelerated.py`; all have the same two methods. The LSTM state is an argument and a result. Nothing
+here deals with raw text or files.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.engine.batching import pack
 from elmokit.engine.lexicon import Lexicon
 from elmokit.engine.networks import Network
-from elmokit.engine.state import WARM_UP
+from elmokit.engine.state import PROTEIN_WARM_UP, WARM_UP
 from elmokit.engine.wordcache import WordCache
 
 ComputeWordVectors = Callable[[list[str]], FloatArray]
@@ -52,6 +53,7 @@ class Runner:
         self.config = bilm.config
         self._network = network
         self._characters = bilm.characters
+        self._reads_residues = bilm.reads_residues
         self._lexicon = Lexicon.from_bilm(bilm)
         self._stored: StoredWordVectors | None = None
         self._warned_of_cut = False
@@ -62,6 +64,11 @@ class Runner:
     def engine(self) -> str:
         """Name of the network."""
         return self._network.name
+
+    @property
+    def batch_words(self) -> int:
+        """Number of words per batch that suits the network."""
+        return self._network.batch_words
 
     @property
     def marks(self) -> tuple[str, str]:
@@ -130,8 +137,13 @@ class Runner:
         ]
         return results, state.replace(rows, after)
 
-    def settle(self, sentences: Sequence[Sequence[str]] = WARM_UP) -> State:
-        """Return the state (one row) after reading sentences in order, starting from zeros."""
+    def settle(self, sentences: Sequence[Sequence[str]] | None = None) -> State:
+        """Return the state (one row) after reading sentences in order, starting from zeros.
+
+        By default they are the warm-up text: proteins for a model of proteins, else English.
+        """
+        if sentences is None:
+            sentences = PROTEIN_WARM_UP if self._reads_residues else WARM_UP
         state = State.zeros(self.config)
         for sentence in sentences:
             _, state = self.run([sentence], state, select=lambda layers: layers[0])
@@ -167,12 +179,12 @@ class Runner:
                     f"the model reads the first {most} {characters.unit} of a word: the end of "
                     f"{shown!r} ({length:,} {characters.unit}) is cut off, and that of "
                     "any other word as long",
-                    stacklevel=_level_of_caller(),
+                    stacklevel=level_of_caller(),
                 )
                 return
 
 
-def _level_of_caller() -> int:
+def level_of_caller() -> int:
     """Return the `stacklevel` of the code that called elmokit, for a warning of our caller."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("elmokit."):

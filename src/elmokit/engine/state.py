@@ -1,4 +1,4 @@
-"""The initial LSTM state of a sentence: three policies, and the text of the settled state.
+"""The initial LSTM state of a sentence: three policies, and the texts of the settled state.
 
 The published models were trained on one continuous stream and carry their LSTM state from sentence
 to sentence, so an all-zero initial state is unlike anything they saw in training. The *settled*
@@ -27,6 +27,26 @@ WARM_UP: tuple[tuple[str, ...], ...] = tuple(
 )
 """The warm-up text, tokenized. Never change it: that would change every vector of every model that
 was not saved with a settled state."""
+
+PROTEIN_WARM_UP: tuple[tuple[str, ...], ...] = tuple(
+    tuple(sequence)
+    for sequence in (
+        # human ubiquitin
+        "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG",
+        # hen egg-white lysozyme
+        "KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAKFESNFNTQATNRNTDGSTDYGILQINSRWWCNDGRTPGSRNLCNIPC"
+        "SALLSSDITASVNCAKKIVSDGNGMNAWVAWRNRCKGTDVQAWIRGCRL",
+        # human insulin, precursor
+        "MALWMRLLPLLALLALWGPDPAAAFVNQHLCGSHLVEALYLVCGERGFFYTPKTRREAEDLQVGQVELGGGPGAGSLQPL"
+        "ALEGSLQKRGIVEQCCTSICSLYQLENYCN",
+        # bovine pancreatic trypsin inhibitor
+        "RPDFCLEPPYTGPCKARIIRYFYNAKAGLCQTFVYGGCRAKRNNFKSAEDCMRTCGGA",
+        # human hemoglobin, subunit alpha
+        "MVLSPADKTNVKAAWGKVGAHAGEYGAEALERMFLSFPTTKTYFPHFDLSHGSAQVKGHGKKVADALTNAVAHVDDMPNA"
+        "LSALSDLHAHKLRVDPVNFKLLSHCLLVTLAAHLPAEFTPAVHASLDKFLASVSTVLTSKYR",
+    )
+)
+"""The warm-up text of models of proteins, one residue per word. Never change it either."""
 
 
 def check_policy(policy: str) -> StatePolicy:

@@ -1,8 +1,8 @@
 """From the http(s) address of a model to the list of its files.
 
-A zip archive is one file and stays packed. Of a pair of options and weights, either file or their
-directory may be given: `X_options.json` belongs to `X_weights.hdf5`, as in `formats/detect.py`. Of
-a model in elmokit's own format, the manifest lists the files.
+An archive (zip, tar.gz) is one file and stays packed. Of a pair of options and weights, either file
+or their directory may be given: `X_options.json` belongs to `X_weights.hdf5`, as in
+`formats/detect.py`. Of a model in elmokit's own format, the manifest lists the files.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def plan_download(address: str) -> DownloadPlan:
     file_name = unquote(file_name)
     lower = file_name.lower()
     base = _Base(address, directory + "/")
-    if lower.endswith(".zip"):
-        return _plan_zip(address, file_name)
+    if lower.endswith((".zip", ".tar.gz", ".tgz")):
+        return _plan_archive(address, file_name)
     if file_name in NATIVE_NAMES and file_name != VOCABULARY:
         return _plan(address, lambda folder: _native_files(base, folder))
     if lower.endswith((".hdf5", ".h5")):
@@ -49,7 +49,8 @@ def plan_download(address: str) -> DownloadPlan:
     if re.search(r"\.(tar|tgz|gz|bz2|xz|7z|th|pt|pkl|bin)$", lower):
         raise InputError(
             f"{public_address(address)} is not a kind of file that can be downloaded as a model; "
-            "expected a .zip, .hdf5 or options.json file, or a directory. Download it yourself, "
+            "expected a .zip, .tar.gz, .hdf5 or options.json file, or a directory. Download it "
+            "yourself, "
             "unpack it, and give the path of the folder"
         )
     inside = _Base(address, parts.path.rstrip("/") + "/")
@@ -75,7 +76,7 @@ def _key(address: str) -> str:
     return f"{readable[:80]}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
 
 
-def _plan_zip(address: str, name: str) -> DownloadPlan:
+def _plan_archive(address: str, name: str) -> DownloadPlan:
     safe = re.sub(r"[^A-Za-z0-9._-]+", "_", name).lstrip(".") or "model.zip"
     file = RemoteFile(safe, (urlunsplit(urlsplit(address)._replace(fragment="")),))
     return DownloadPlan(

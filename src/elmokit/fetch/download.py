@@ -8,6 +8,7 @@ checksum are right. Uses the standard library only.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -134,6 +135,11 @@ def _from_address(
                 f"the checksum (SHA-256) is {cached.sha256}, expected {sha256}: the file was "
                 "damaged on the way, or was replaced on the server; it was deleted again"
             )
+        if file.md5 is not None and (found := _md5(part)) != file.md5:
+            raise UnexpectedContent(
+                f"the checksum (MD5) is {found}, expected {file.md5}: the file was damaged on the "
+                "way, or was replaced on the server; it was deleted again"
+            )
     except UnexpectedContent:
         part.unlink(missing_ok=True)
         note.unlink(missing_ok=True)
@@ -143,6 +149,11 @@ def _from_address(
     os.replace(part, folder / file.name)
     note.unlink(missing_ok=True)
     return cached
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def _fill(

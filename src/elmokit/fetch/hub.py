@@ -144,10 +144,10 @@ def _detect_uploadable(model: str | Path | Iterable[str | Path]) -> DetectedMode
             )
         model = next((f for f in files if f.suffix in (".hdf5", ".h5")), files[0].parent)
     detected = formats.detect_format(model)
-    if detected.kind not in ("native", "allennlp") or detected.source.file_path is None:
+    if detected.kind not in ("native", "allennlp") or detected.source.is_archive:
         raise InputError(
             f"{model} is a {detected.title}"
-            + (" in an archive" if detected.source.file_path is None else "")
+            + (" in an archive" if detected.source.is_archive else "")
             + "; expected an elmokit directory, or options.json with HDF5 weights. Convert it "
             "first: elmo convert IN DIR"
         )

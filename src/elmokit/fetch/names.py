@@ -85,13 +85,15 @@ def _unknown_name(name: str) -> str:
             f"{start}; did you mean {' or '.join(map(repr, meant))}? `elmo models` lists all "
             "published models"
         )
-    near = difflib.get_close_matches(name.strip().lower(), published.known_names(), n=1, cutoff=0.6)
+    known = ["builtin", *published.known_names()]
+    near = difflib.get_close_matches(name.strip().lower(), known, n=1, cutoff=0.6)
     nearest = published.find_published(near[0]) if near else None
+    meant_name = nearest.name if nearest else near[0] if near else None
     families = ("manylangs-", "wikipedia-")
     names = [m.name for m in published.PUBLISHED if not m.name.startswith(families)]
     return (
         start
-        + (f"; did you mean {nearest.name!r}?" if nearest else ".")
+        + (f"; did you mean {meant_name!r}?" if meant_name else ".")
         + f" Published models are {', '.join(names)}, wikipedia-XX (7 languages), manylangs-XX (44 "
         "languages) and nlpl-N; `elmo models` lists them. A path, an https address, or owner/name "
         "on the hub will do as well"

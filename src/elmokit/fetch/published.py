@@ -23,6 +23,8 @@ class RemoteFile:
     """Size in bytes, if it is known."""
     sha256: str | None = None
     """Checksum, if it is known."""
+    md5: str | None = None
+    """Another checksum, where only this one was published."""
     optional: bool = False
     """The model is complete without it."""
 
@@ -45,6 +47,8 @@ class PublishedModel:
     """Web page about the model."""
     aliases: tuple[str, ...] = ()
     """Further names to load it by."""
+    proteins: bool = False
+    """Whether it was trained on proteins instead of text."""
 
     @property
     def bytes(self) -> int | None:
@@ -471,7 +475,44 @@ _MANY_LANGS = tuple(
     )
 )
 
-PUBLISHED = (*_ALLENNLP, *_CHECKPOINTS, *_WIKIPEDIA, *_NLPL_BILM, *_MANY_LANGS)
+# -- SeqVec: proteins --------------------------------------------------------------------------
+#
+# The first address is in the code of github.com/mheinzinger/SeqVec (seqvec/seqvec.py), with http;
+# the others in README.md of the same repository (an archive with these two files, which is not
+# listed here) and in defaults.yml of github.com/sacdallago/bio_embeddings. The MD5 checksums are
+# those of its entry in the Kipoi model zoo (kipoi/models, SeqVec/embedding/model.yaml), which has
+# the first address with https. None of the servers could be asked when this was written.
+
+_SEQVEC = (
+    "https://rostlab.org/~deepppi/embedding_repo/embedding_models/seqvec/",
+    "http://rostlab.org/~deepppi/embedding_repo/embedding_models/seqvec/",
+    "http://data.bioembeddings.com/public/embeddings/embedding_models/seqvec/",
+    "http://maintenance.dallago.us/public/embeddings/embedding_models/seqvec/",
+)
+_PROTEINS = (
+    PublishedModel(
+        "seqvec",
+        "proteins: 2x4096_512_2048cnn_2xhighway, trained on UniRef50, by Rostlab (SeqVec)",
+        "zxx",
+        (
+            RemoteFile(
+                "options.json",
+                tuple(base + "options.json" for base in _SEQVEC),
+                md5="cede355187778de3ac302a83c761f5f9",
+            ),
+            RemoteFile(
+                "weights.hdf5",
+                tuple(base + "weights.hdf5" for base in _SEQVEC),
+                md5="0249d59249a50b43b79f641ff2ba7e88",
+            ),
+        ),
+        "mheinzinger/SeqVec, seqvec/seqvec.py; kipoi/models; sacdallago/bio_embeddings",
+        "https://github.com/Rostlab/SeqVec",
+        proteins=True,
+    ),
+)
+
+PUBLISHED = (*_ALLENNLP, *_CHECKPOINTS, *_WIKIPEDIA, *_NLPL_BILM, *_MANY_LANGS, *_PROTEINS)
 """All published models that elmokit knows by name."""
 
 _BY_NAME = {name.lower(): model for model in PUBLISHED for name in (model.name, *model.aliases)}

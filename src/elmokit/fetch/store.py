@@ -76,7 +76,7 @@ def _show(progress: DownloadProgress) -> Iterator[DownloadCallback]:
     if callable(progress):
         yield progress
     elif progress == "auto":
-        with ProgressDisplay(lines=False, binary=True) as display:
+        with ProgressDisplay(binary=True) as display:
             yield lambda name, done, total: display.update("", done, total, key=name)
     else:
         yield lambda name, done, total: None

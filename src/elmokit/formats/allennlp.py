@@ -7,8 +7,6 @@ their own (`hdf5_group.py`), which other readers ignore. The softmax is not stor
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +25,9 @@ from elmokit.formats.hdf5 import (
     read_array,
 )
 from elmokit.formats.hdf5_group import RESERVED_NAMES, take_group, write_group
-from elmokit.formats.hdf5_writing import create_hdf5
+from elmokit.formats.hdf5_writing import create_hdf5, write_dataset
+from elmokit.formats.stored_arrays import AnyArray, StoredArrays, WeightsFile, divide
+from elmokit.staging import replace_files
 from elmokit.text.vocabulary import Vocabulary
 
 LARGEST_EXTRA = 1 << 28
@@ -92,10 +92,11 @@ def read(detected: DetectedModel) -> BiLM:
             check_no_external_links(hdf5, file)
             datasets = _datasets(hdf5, file)
             config = _config(options, datasets)
-            weights: dict[str, npt.NDArray[Any]] = {}
-            mapped = None if source.file_path is None else np.memmap(raw, np.uint8, "r")
+            path = source.locate(detected.weights)
+            stored = None if path is None else WeightsFile(path)
+            weights: dict[str, AnyArray] = {}
             for entry in hdf5_layout(config):
-                weights |= _take(entry, config, datasets, file, mapped)
+                weights |= _take(entry, config, datasets, file, stored)
             own = take_group(hdf5, datasets, file)
             extra = {name: _read_extra(dataset, file) for name, dataset in datasets.items()}
     except ElmoError:
@@ -107,7 +108,15 @@ def read(detected: DetectedModel) -> BiLM:
         vocabulary = Vocabulary.parse(
             source.read(detected.vocabulary), source.describe(detected.vocabulary)
         )
-    return BiLM(config, weights, vocabulary, own.settled, own.mix, extra=extra, origin=own.origin)
+    return BiLM(
+        config,
+        StoredArrays(weights),
+        vocabulary,
+        own.settled,
+        own.mix,
+        extra=extra,
+        origin=own.origin,
+    )
 
 
 def read_lstm_weights(path: Path, config: BiLMConfig) -> dict[str, npt.NDArray[Any]]:
@@ -118,11 +127,11 @@ def read_lstm_weights(path: Path, config: BiLMConfig) -> dict[str, npt.NDArray[A
         with path.open("rb") as raw, h5py.File(raw, "r") as hdf5:
             check_no_external_links(hdf5, str(path))
             datasets = _datasets(hdf5, str(path))
-            weights: dict[str, npt.NDArray[Any]] = {}
+            weights: dict[str, AnyArray] = {}
             for entry in hdf5_layout(config):
                 if entry.name.startswith("RNN_"):
                     weights |= _take(entry, config, datasets, str(path), None)
-            return weights
+            return dict(StoredArrays(weights))
     except ElmoError:
         raise
     except Exception as error:  # a damaged file can raise nearly anything inside h5py
@@ -164,8 +173,8 @@ def _take(
     config: BiLMConfig,
     datasets: dict[str, Any],
     file: str,
-    mapped: npt.NDArray[np.uint8] | None,
-) -> dict[str, npt.NDArray[Any]]:
+    stored: WeightsFile | None,
+) -> dict[str, AnyArray]:
     dataset = datasets.pop(entry.name, None)
     if dataset is None:
         raise FormatError(
@@ -179,13 +188,8 @@ def _take(
         )
     if dataset.dtype.kind != "f":
         raise FormatError(f"{file}: {entry.name} holds {dataset.dtype}; expected floats")
-    array = read_array(dataset, mapped)
-    if "W_cnn" in entry.name:
-        array = array[0]
     shapes = expected_shapes(config)
-    ends = np.cumsum([shapes[name][0] for name in entry.ours])
-    parts = np.split(array, ends[:-1])
-    return dict(zip(entry.ours, parts, strict=True))
+    return divide(read_array(dataset, stored), {name: shapes[name] for name in entry.ours})
 
 
 def _read_extra(dataset: Any, file: str) -> npt.NDArray[Any]:
@@ -209,7 +213,8 @@ def unsupported_parts(bilm: BiLM) -> list[str]:
 def write(bilm: BiLM, path: Path) -> list[Path]:
     """Write a pair of options and weights, and return the files.
 
-    Each file is complete or absent; the weights come last.
+    An older pair is replaced in one step: a process that is killed leaves the old one or the new
+    one.
 
     Args:
         bilm: The model.
@@ -221,16 +226,15 @@ def write(bilm: BiLM, path: Path) -> list[Path]:
         raise InputError(f"{weights} is a directory; expected the name of a file to write")
     directory, weights_name = weights.parent, weights.name
     prefix = "" if weights_name in PLAIN_NAMES else weights.stem.removesuffix("_weights") + "_"
-    directory.mkdir(parents=True, exist_ok=True)
     files = {prefix + "options.json": options.encode()}
     if bilm.vocabulary is not None:
         files[prefix + "vocab.txt"] = bilm.vocabulary.dump()
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=directory) as stage:
-        _write_hdf5(bilm, Path(stage) / weights_name)
+    # A vocabulary beside older weights belongs to them; one that lies there alone is the user's.
+    members = (prefix + "vocab.txt",) if weights.exists() else ()
+    with replace_files(directory, weights_name, members) as stage:
+        _write_hdf5(bilm, stage / weights_name)
         for name, data in files.items():
-            (Path(stage) / name).write_bytes(data)
-        for name in (*files, weights_name):
-            os.replace(Path(stage) / name, directory / name)
+            (stage / name).write_bytes(data)
     return [directory / name for name in (*files, weights_name)]
 
 
@@ -239,11 +243,11 @@ def _write_hdf5(bilm: BiLM, path: Path) -> None:
     with create_hdf5(path) as hdf5:
         for entry in hdf5_layout(bilm.config):
             parts = [_widen(bilm.weights[name]) for name in entry.ours]
-            hdf5[entry.name] = np.concatenate(parts).reshape(entry.shape)
+            write_dataset(hdf5, entry.name, np.concatenate(parts).reshape(entry.shape))
             stored |= zip(entry.ours, parts, strict=True)
         for name, array in bilm.extra.items():
             if name not in RESERVED_NAMES:
-                hdf5[name] = array
+                write_dataset(hdf5, name, array)
         write_group(hdf5, bilm, hash_content(bilm.config, stored))
 
 

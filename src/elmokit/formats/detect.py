@@ -14,15 +14,18 @@ from typing import Literal
 
 from elmokit.errors import FormatError, ModelNotFound
 from elmokit.formats.source import ModelSource, list_names
+from elmokit.formats.tar_archive import is_tar
 
-FormatKind = Literal["native", "allennlp", "tf_checkpoint", "many_langs"]
-"""The formats that a model can be read from."""
+FormatKind = Literal["native", "allennlp", "tf_checkpoint", "tf_hub", "many_langs", "onnx"]
+"""The formats that are recognized. A model can be read from all of them but ONNX."""
 
 FORMAT_TITLES: dict[FormatKind, str] = {
     "native": "elmokit directory (config.json + model.safetensors)",
     "allennlp": "AllenNLP / bilm-tf pair (options.json + HDF5 weights)",
     "tf_checkpoint": "TensorFlow checkpoint of bilm-tf",
+    "tf_hub": "TensorFlow Hub module (saved_model.pb + variables/)",
     "many_langs": "ELMoForManyLangs directory",
+    "onnx": "ONNX export of elmokit, for onnxruntime",
 }
 """Each format in words."""
 NATIVE_NAMES = (
@@ -39,11 +42,15 @@ PLAIN_NAMES = ("weights.hdf5", "model.hdf5", "lm_weights.hdf5")
 """HDF5 files that belong to a plain `options.json`; `X.hdf5` belongs to `X_options.json`."""
 MANY_LANGS_NAMES = ("config.json", "char.dic", "word.dic", "token_embedder.pkl", "encoder.pkl")
 """The files of ELMoForManyLangs, apart from cnn_*.json, which config.json names."""
+HUB_NAMES = ("saved_model.pb", "tfhub_module.pb")
+"""The files of a TensorFlow Hub module, beside its folder of variables."""
+VARIABLES = "variables"
+"""Name of the checkpoint in that folder."""
 EXPECTED_FILES = (
-    "expected a directory or zip archive with config.json + model.safetensors (elmokit), "
+    "expected a directory or archive (zip, tar.gz) with config.json + model.safetensors (elmokit), "
     "options.json + an .hdf5 file (AllenNLP, bilm-tf), options.json + model.ckpt-N.index (a "
-    "TensorFlow checkpoint) or encoder.pkl + token_embedder.pkl (ELMoForManyLangs), or the path of "
-    "one of these files"
+    "TensorFlow checkpoint), saved_model.pb + variables/ (TensorFlow Hub) or encoder.pkl + "
+    "token_embedder.pkl (ELMoForManyLangs), or the path of one of these files"
 )
 """What a path can be, for error messages."""
 
@@ -67,12 +74,20 @@ class DetectedModel:
     def files(self) -> list[str]:
         """The names of the files that belong to the model; there may be others beside them."""
         names = self.source.names
+        if self.kind == "tf_hub":
+            return [name for name in names if _is_checkpoint(name)]
         if self.kind == "tf_checkpoint":
             return [n for n in names if _is_checkpoint(n) or n in ("options.json", "vocab.txt")]
         if self.kind == "many_langs":
             return [n for n in names if n in MANY_LANGS_NAMES or _is_cnn(n)]
-        own = {self.options, self.weights, self.vocabulary, *NATIVE_NAMES}
-        return [name for name in names if name in own]
+        if self.kind == "onnx":
+            own = {self.weights + ending for ending in ("", ".json", ".data")}
+            return [name for name in names if name in own]
+        return [
+            name
+            for name in names
+            if name in (self.options, self.weights, self.vocabulary, *NATIVE_NAMES)
+        ]
 
     @property
     def title(self) -> str:
@@ -84,7 +99,7 @@ def detect_format(path: str | Path) -> DetectedModel:
     """Return the format of a model, and where its files are.
 
     Args:
-        path: A directory, one file of a model, or a zip archive.
+        path: A directory, one file of a model, or an archive (zip, tar.gz).
 
     Raises:
         ModelNotFound: There is no such file or directory.
@@ -95,14 +110,18 @@ def detect_format(path: str | Path) -> DetectedModel:
         raise ModelNotFound(f"no model at {path}: no such file or directory; {EXPECTED_FILES}")
     if target.is_dir():
         return _look_inside(ModelSource(target), chosen="")
+    exported = target.with_suffix("") if target.name.endswith(".onnx.json") else target
+    if exported.suffix.lower() == ".onnx" and exported.is_file():
+        source = ModelSource(exported.resolve().parent)
+        return DetectedModel("onnx", source, weights=exported.resolve().name)
     # By name first: a .pkl file of PyTorch is a zip archive as well.
     if (
         target.suffix.lower() in (".json", ".hdf5", ".h5", ".safetensors")
         or _is_checkpoint(target.name)
-        or target.name in MANY_LANGS_NAMES
+        or target.name in (*MANY_LANGS_NAMES, *HUB_NAMES)
     ):
         return _look_inside(ModelSource(target.resolve().parent), chosen=target.resolve().name)
-    if zipfile.is_zipfile(target):
+    if zipfile.is_zipfile(target) or is_tar(target):
         return _look_inside(ModelSource(target), chosen="")
     with target.open("rb") as file:
         start = file.read(16)
@@ -111,6 +130,18 @@ def detect_format(path: str | Path) -> DetectedModel:
 
 def _look_inside(source: ModelSource, chosen: str) -> DetectedModel:
     names = source.names
+    if advice := _other_directory(source.path, names):
+        raise FormatError(advice)
+    if (not chosen and {*HUB_NAMES} & {*names}) or chosen in HUB_NAMES:
+        variables = source.folder("variables")
+        if f"{VARIABLES}.index" not in variables.names:
+            raise FormatError(
+                f"{source.path} has no variables/{VARIABLES}.index, which belongs to "
+                f"{' and '.join(HUB_NAMES)} of a TensorFlow Hub module; copy the whole module"
+            )
+        return DetectedModel("tf_hub", variables)
+    if f"{VARIABLES}.index" in names and "options.json" not in names:
+        return DetectedModel("tf_hub", source)
     if _is_checkpoint(chosen):
         return DetectedModel("tf_checkpoint", source, weights=chosen)
     if {"encoder.pkl", "token_embedder.pkl"} <= set(names) and (
@@ -126,9 +157,27 @@ def _look_inside(source: ModelSource, chosen: str) -> DetectedModel:
         return DetectedModel("tf_checkpoint", source)
     if {"encoder.pkl", "token_embedder.pkl"} <= set(names):
         return DetectedModel("many_langs", source)
+    exports = [name for name in names if name.lower().endswith(".onnx")]
+    if len(exports) == 1 and chosen in ("", exports[0]):
+        return DetectedModel("onnx", source, weights=exports[0])
     if advice := _unfinished_training(source.path):
         raise FormatError(advice)
     raise FormatError(f"no model in {source.path}: found {list_names(names)}; {EXPECTED_FILES}")
+
+
+def _other_directory(path: Path, names: list[str]) -> str | None:
+    """Return what to do with a directory of elmokit that is no model; None if it is none."""
+    if "task.json" in names and "manifest.json" not in names:
+        return (
+            f"{path} is a task model, not a biLM; use it with: elmo task predict {path}. The biLM "
+            "that it was trained with is named in its task.json"
+        )
+    if "corpus.json" in names and "model.safetensors" not in names:
+        return (
+            f"{path} is a corpus, not a model; train a model on it: elmo pretrain {path} "
+            "--out MODEL --minutes 60"
+        )
+    return None
 
 
 def _unfinished_training(path: Path) -> str | None:

@@ -1,13 +1,13 @@
-"""Reading datasets of untrusted HDF5 files: memory-mapped if possible, never from other files."""
+"""Reading datasets of untrusted HDF5 files: on demand if possible, never from other files."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import FormatError
+from elmokit.formats.stored_arrays import AnyArray, StoredArray, WeightsFile
 
 
 def check_no_external_data(dataset: Any, file: str, name: str) -> None:
@@ -47,18 +47,16 @@ def check_no_external_links(group: Any, file: str) -> None:
                 groups.append(group[name])
 
 
-def read_array(dataset: Any, mapped: npt.NDArray[np.uint8] | None) -> npt.NDArray[Any]:
-    """Return the content of a dataset; a view of the mapped file if it is contiguous there.
+def read_array(dataset: Any, file: WeightsFile | None) -> AnyArray:
+    """Return where a dataset is in its file if it is contiguous there, else its content.
 
     Args:
         dataset: An open HDF5 dataset.
-        mapped: The memory-mapped file; None to read the numbers into memory.
+        file: The file; None to read the numbers into memory.
     """
     start = dataset.id.get_offset()
     end = 0 if start is None else start + dataset.nbytes
-    array: npt.NDArray[Any]
-    if mapped is None or not 0 < end <= len(mapped) or start % dataset.dtype.itemsize:
-        array = dataset[...]
-    else:
-        array = mapped[start:end].view(dataset.dtype).reshape(dataset.shape).view(np.ndarray)
-    return array
+    if file is None or not 0 < end <= file.size:
+        array: npt.NDArray[Any] = dataset[...]
+        return array
+    return StoredArray(file, start, dataset.dtype, dataset.shape)

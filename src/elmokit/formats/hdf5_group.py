@@ -19,6 +19,7 @@ from elmokit.bilm.mix import Mix
 from elmokit.bilm.model import BiLM, ExportOrigin
 from elmokit.bilm.state import State
 from elmokit.errors import FormatError
+from elmokit.formats.hdf5_writing import create_group, write_dataset
 
 GROUP = "elmokit"
 """Name of the group."""
@@ -100,9 +101,14 @@ def write_group(hdf5: Any, bilm: BiLM, content: str) -> None:
         bilm: The model.
         content: Hash of the architecture and the weights as they are in the file.
     """
+    if bilm.settled is None and bilm.mix is None and content == bilm.fingerprint:
+        return
+    group = create_group(hdf5, GROUP)
     if bilm.settled is not None:
-        hdf5[HIDDEN], hdf5[CELL] = bilm.settled.hidden, bilm.settled.cell
+        write_dataset(hdf5, HIDDEN, bilm.settled.hidden)
+        write_dataset(hdf5, CELL, bilm.settled.cell)
     if bilm.mix is not None:
-        hdf5[SCALARS], hdf5[GAMMA] = np.array(bilm.mix.scalars), np.array([bilm.mix.gamma])
+        write_dataset(hdf5, SCALARS, np.array(bilm.mix.scalars))
+        write_dataset(hdf5, GAMMA, np.array([bilm.mix.gamma]))
     if content != bilm.fingerprint:
-        hdf5.require_group(GROUP).attrs.update(ExportOrigin(bilm.fingerprint, content)._asdict())
+        group.attrs.update(ExportOrigin(bilm.fingerprint, content)._asdict())

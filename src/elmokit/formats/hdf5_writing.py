@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
+
 
 class _Output:
     """A file for HDF5 whose writes never fail; `failure` is the first that should have."""
@@ -67,21 +69,43 @@ class _Output:
                 self.failure = error
 
 
+def without_times(kind: str) -> Any:
+    """Return properties of an object that stores no time, so that equal content is equal bytes.
+
+    Args:
+        kind: `"FILE_CREATE"`, `"GROUP_CREATE"` or `"DATASET_CREATE"`.
+    """
+    import h5py
+
+    properties = h5py.h5p.create(getattr(h5py.h5p, kind))
+    properties.set_obj_track_times(False)
+    return properties
+
+
+def create_group(file: Any, name: str) -> Any:
+    """Create a group without the time at the top of a file, and return it."""
+    import h5py
+
+    return h5py.Group(h5py.h5g.create(file.id, name.encode(), gcpl=without_times("GROUP_CREATE")))
+
+
+def write_dataset(file: Any, name: str, array: npt.NDArray[Any]) -> None:
+    """Write an array without the time, so that equal models are equal files."""
+    file.create_dataset(name, data=array, track_times=False)
+
+
 @contextmanager
-def create_hdf5(
-    path: Path, *, creation: Any = None, library: tuple[int, int] | None = None
-) -> Iterator[Any]:
+def create_hdf5(path: Path, *, library: tuple[int, int] | None = None) -> Iterator[Any]:
     """Create an HDF5 file and give it as `h5py.File`; raise `OSError` if the disk is full.
 
     Args:
         path: The file; an older one is replaced.
-        creation: Properties of the file, as `h5py.h5p.create` makes them.
         library: Oldest and newest version of the file format, constants of `h5py.h5f`.
     """
     with io.FileIO(path, "w+") as raw:
         output = _Output(raw)
         try:
-            with _create(output, path, creation, library) as file:
+            with _create(output, path, library) as file:
                 yield file
         except Exception:
             if output.failure is None:
@@ -90,7 +114,7 @@ def create_hdf5(
             raise output.failure
 
 
-def _create(output: _Output, path: Path, creation: Any, library: tuple[int, int] | None) -> Any:
+def _create(output: _Output, path: Path, library: tuple[int, int] | None) -> Any:
     # A function of its own, because a list of properties that still exists when Python ends, in the
     # traceback of an error, makes HDF5 crash.
     import h5py
@@ -100,6 +124,7 @@ def _create(output: _Output, path: Path, creation: Any, library: tuple[int, int]
     access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
     if library is not None:
         access.set_libver_bounds(*library)
+    creation = without_times("FILE_CREATE")
     return h5py.File(
         h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_TRUNC, fcpl=creation, fapl=access)
     )

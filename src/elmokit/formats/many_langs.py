@@ -9,17 +9,14 @@ The network differs from ELMo in three ways, which only this module has to know:
   starts at 1), and otherwise changes it by 1e-7 or less.
 - The gate of a highway says how much of the input is kept, ours how much is new: the sign changes.
 
-The .pkl files are read by torch with `weights_only`, which runs no code. Nothing else needs torch,
-and a converted model does not.
+The .pkl files are read without PyTorch and without running anything in them: see `torch_file.py`.
 """
 
 from __future__ import annotations
 
 import re
-import warnings
-import zipfile
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +24,9 @@ import numpy.typing as npt
 from elmokit.bilm.config import BiLMConfig, CharCNNConfig, LexiconConfig, LSTMConfig
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import DIRECTIONS, FloatArray
-from elmokit.errors import ConfigError, FormatError, MissingExtra
-from elmokit.extras import require
+from elmokit.errors import ConfigError, FormatError
 from elmokit.formats.source import ModelSource
+from elmokit.formats.torch_file import read_tensors
 from elmokit.text.characters import ALPHABET_MARKS, NAMED_UNKNOWN
 from elmokit.text.dictionary import Dictionary
 
@@ -332,9 +329,8 @@ class _Tensors:
             raise FormatError(
                 f"{self.where}: {name} has the shape {actual}; the configuration requires {shape}"
             )
-        import torch
-
-        array: FloatArray = self._tensors.pop(name).detach().to(torch.float32).numpy()
+        with np.errstate(over="ignore"):  # what is too large is reported with all else
+            array: FloatArray = self._tensors.pop(name).astype(np.float32, copy=False)
         return array
 
     def finish(self) -> None:
@@ -348,57 +344,14 @@ class _Tensors:
             )
 
 
-def _load(source: ModelSource, name: str) -> dict[str, Any]:
-    """Return the tensors of a .pkl file by name, without running any code in it."""
+def _load(source: ModelSource, name: str) -> dict[str, npt.NDArray[Any]]:
+    """Return the tensors of a .pkl file by name."""
     where = source.describe(name)
     if name not in source.names:
         raise FormatError(f"{source.path} has no {name}, so the model is incomplete; copy it again")
-    try:
-        require("torch", f"ELMoForManyLangs files, such as {where},")
-    except MissingExtra as error:
-        raise MissingExtra(
-            f"{error}. A model that was converted with `elmo convert` does not need it"
-        ) from None
-    import torch
-
     with source.open(name) as file:
-        try:
-            _check_archive(file)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # torch warns about its own old formats
-                tensors = torch.load(file, map_location="cpu", weights_only=True)
-        except Exception as error:  # torch can raise anything for a damaged file
-            raise FormatError(f"{where} {_reason(error)}") from None
-        size = file.seek(0, 2)
-    if not isinstance(tensors, dict) or not all(isinstance(key, str) for key in tensors):
-        raise FormatError(f"{where} does not hold named tensors; expected a state dict of PyTorch")
+        tensors = read_tensors(file, where)
     for key, tensor in tensors.items():
-        plain = isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided
-        if not plain or tensor.device.type != "cpu" or not tensor.is_floating_point():
+        if tensor.dtype.kind != "f":
             raise FormatError(f"{where}: {key} is not a dense tensor of floating-point numbers")
-    claimed = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
-    if claimed > size:  # one stored number repeated, to fill the memory
-        raise FormatError(f"{where} has {size:,} bytes, but its tensors claim {claimed:,}")
-    return dict(tensors)
-
-
-def _check_archive(file: BinaryIO) -> None:
-    """Raise `ValueError` if a zip archive of PyTorch is damaged; torch ignores its checksums."""
-    if zipfile.is_zipfile(file):
-        with zipfile.ZipFile(file) as archive:
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
-                raise ValueError("its parts are compressed, which PyTorch never does")
-            if archive.testzip() is not None:
-                raise ValueError("a checksum is wrong")
-    file.seek(0)
-
-
-def _reason(error: Exception) -> str:
-    """Return why a file was not read, without the advice of torch to read it unsafely."""
-    message = str(error).strip()
-    forbidden = re.search(r"GLOBAL (\S+)", message)
-    if forbidden:
-        return f"tries to run {forbidden[1]}; expected tensors only. Nothing in the file was run"
-    inner = re.search(r"WeightsUnpickler error:\s*(.+)", message)
-    message = (inner[1] if inner else message).partition("\n")[0][:200]
-    return f"is damaged, or not a file of PyTorch: {type(error).__name__}: {message}"
+    return tensors

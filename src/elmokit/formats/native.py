@@ -4,21 +4,17 @@ It holds config.json, model.safetensors, vocab.txt, settled.safetensors and mani
 whose characters are code points also have characters.json, and those that know whole words have
 words.json: lists of the strings that the rows of these tables belong to. The manifest holds the
 size and SHA-256 of every other file and is written last: a directory with a manifest is complete.
-Weights are memory-mapped when they are read.
+Weights stay in their file and are read when they are needed (`stored_arrays.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import elmokit
 from elmokit.bilm.config import BiLMConfig
@@ -28,7 +24,9 @@ from elmokit.bilm.state import State
 from elmokit.errors import ConfigError, FormatError, InputError
 from elmokit.formats.detect import NATIVE_NAMES, DetectedModel
 from elmokit.formats.source import ModelSource
-from elmokit.storage import checksum, sync_directory, sync_file
+from elmokit.formats.stored_arrays import StoredArray, StoredArrays, WeightsFile
+from elmokit.staging import finish_replacements, replace_files
+from elmokit.storage import checksum
 from elmokit.text.dictionary import Dictionary
 from elmokit.text.vocabulary import Vocabulary
 
@@ -55,13 +53,13 @@ def read(detected: DetectedModel) -> BiLM:
         )
     return BiLM(
         config,
-        {name: array for name, array in tensors.items() if not name.startswith(EXTRA)},
+        tensors.select(lambda name: None if name.startswith(EXTRA) else name),
         Vocabulary.parse(source.read(VOCABULARY), source.describe(VOCABULARY))
         if VOCABULARY in files
         else None,
         None if settled is None else State(settled["hidden"], settled["cell"]),
         None if mix is None else _mix(mix, source.describe(CONFIG)),
-        {name[len(EXTRA) :]: a for name, a in tensors.items() if name.startswith(EXTRA)},
+        tensors.select(lambda name: name[len(EXTRA) :] if name.startswith(EXTRA) else None),
         _dictionary(source, ALPHABET) if ALPHABET in files else None,
         _dictionary(source, LEXICON) if LEXICON in files else None,
         _origin(manifest, source.describe(MANIFEST)),
@@ -129,17 +127,17 @@ def _check_manifest(source: ModelSource) -> dict[str, Any]:
     return manifest
 
 
-def _tensors(source: ModelSource, name: str) -> dict[str, npt.NDArray[Any]]:
-    from safetensors import SafetensorError, safe_open
+def _tensors(source: ModelSource, name: str) -> StoredArrays:
+    from safetensors import safe_open
     from safetensors.numpy import load
 
     try:
-        if source.file_path is None:
-            return load(source.read(name))
-        path = source.file_path / name
+        path = source.locate(name)
+        if path is None:
+            return StoredArrays(load(source.read(name)))
         with safe_open(path, framework="numpy"):  # checks the header and the offsets
-            return _mapped(path)
-    except (SafetensorError, ValueError, TypeError, KeyError, OSError) as error:
+            return _stored(path)
+    except Exception as error:  # a damaged file can raise nearly anything
         raise FormatError(
             f"{source.describe(name)} cannot be read as safetensors: {error}"
         ) from None
@@ -149,19 +147,23 @@ _DTYPES = {f"{kind.upper()}{8 * size}": f"<{kind}{size}" for kind in "iuf" for s
 _DTYPES["BOOL"] = "?"
 
 
-def _mapped(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays as views of the file, which are read from disk at first use."""
-    raw = np.memmap(path, np.uint8, "r")
-    start = 8 + int(raw[:8].view("<u8")[0])
-    header = json.loads(raw[8:start].tobytes())
+def _stored(path: Path) -> StoredArrays:
+    """Return the arrays of a file that was checked, to be read at each use."""
+    file = WeightsFile(path)
+    start = 8 + int(file.read(0, np.dtype("<u8"), (1,))[0])
+    header = json.loads(file.read(8, np.dtype(np.uint8), (start - 8,)).tobytes())
     header.pop("__metadata__", None)
-    return {
-        name: raw[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]]
-        .view(_DTYPES[entry["dtype"]])
-        .reshape(entry["shape"])
-        .view(np.ndarray)
-        for name, entry in header.items()
-    }
+    return StoredArrays(
+        {
+            name: StoredArray(
+                file,
+                start + entry["data_offsets"][0],
+                np.dtype(_DTYPES[entry["dtype"]]),
+                tuple(entry["shape"]),
+            )
+            for name, entry in header.items()
+        }
+    )
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -170,8 +172,11 @@ def _mapped(path: Path) -> dict[str, npt.NDArray[Any]]:
 def write(bilm: BiLM, directory: Path) -> list[Path]:
     """Write a directory, and return its files.
 
-    An older model in it is replaced once all of the new one is on disk.
+    An older model in it is replaced in one step: a process that is killed leaves the old one or the
+    new one.
     """
+    if directory.is_dir():
+        finish_replacements(directory)
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file; expected the name of a directory to write")
     if directory.is_dir() and not (directory / MANIFEST).exists():
@@ -181,22 +186,8 @@ def write(bilm: BiLM, directory: Path) -> list[Path]:
                 f"{directory} already holds {', '.join(taken)}, but is not a model of elmokit; "
                 "nothing was written. Give another directory"
             )
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    stage = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
-    try:
+    with replace_files(directory, WEIGHTS, NATIVE_NAMES) as stage:
         names = _write_stage(bilm, stage)
-        if not directory.exists():
-            stage.chmod(0o755)
-            os.rename(stage, directory)
-        else:
-            (directory / MANIFEST).unlink(missing_ok=True)
-            for name in names:  # the manifest is the last
-                os.replace(stage / name, directory / name)
-            for name in set(NATIVE_NAMES) - set(names):
-                (directory / name).unlink(missing_ok=True)
-        sync_directory(directory)
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
     return [directory / name for name in names]
 
 
@@ -229,7 +220,6 @@ def _write_stage(bilm: BiLM, stage: Path) -> list[str]:
     ).stat().st_mode & 0o777  # safetensors writes files that only their owner can read
     for name in names:
         (stage / name).chmod(mode)
-        sync_file(stage / name)
         size = (stage / name).stat().st_size
         entries[name] = {"bytes": size, "sha256": checksum(stage / name)}
     manifest = {
@@ -242,5 +232,4 @@ def _write_stage(bilm: BiLM, stage: Path) -> list[str]:
     if bilm.origin is not None and bilm.origin.fingerprint == bilm.fingerprint:
         manifest["content"] = bilm.origin.content
     (stage / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    sync_file(stage / MANIFEST)
     return [*names, MANIFEST]

@@ -1,4 +1,4 @@
-"""Where the files of a model are: a directory, or a zip archive that is used like one.
+"""Where the files of a model are: a directory, or a zip or tar archive that is used like one.
 
 Only files directly inside it can be read. Knows nothing about what the files mean.
 """
@@ -8,35 +8,54 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from copy import copy
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from elmokit.errors import FormatError, ModelNotFound
+from elmokit.formats.tar_archive import TarArchive
+from elmokit.staging import finish_replacements, pending_files
 
 LARGEST_TEXT = 1 << 30
-"""Size in bytes at most of a file that is read whole; weights are memory-mapped instead."""
+"""Size in bytes at most of a file that is read whole; weights are read in parts instead."""
 LARGEST_RATIO = 20
 """Compression ratio that a large file in an archive may have at most."""
 
 
 class ModelSource:
-    """The files of a model by name, in a directory or a zip archive."""
+    """The files of a model by name, in a directory or an archive."""
 
     def __init__(self, path: Path) -> None:
-        """List the files of a directory or a zip archive."""
+        """List the files of a directory, a zip archive or a tar archive."""
         self.path = path
-        self._archive: zipfile.ZipFile | None = None
+        self._archive: zipfile.ZipFile | TarArchive | None = None
         self._prefix = ""
+        self._moved: dict[str, Path | None] = {}
         if path.is_dir():
-            self.names = sorted(entry.name for entry in path.iterdir() if entry.is_file())
+            self._list_directory()
         else:
             self._open_archive()
 
+    def _list_directory(self) -> None:
+        # A model that was being replaced when its process was killed is the new one.
+        try:
+            finish_replacements(self.path)
+        except OSError:  # perhaps a read-only disk
+            self._moved = pending_files(self.path)
+        names = {entry.name for entry in self.path.iterdir() if entry.is_file()}
+        removed = {name for name, place in self._moved.items() if place is None}
+        self.names = sorted((names | set(self._moved)) - removed)
+
     def _open_archive(self) -> None:
         try:
-            self._archive = zipfile.ZipFile(self.path)
-        except (zipfile.BadZipFile, OSError) as error:
-            raise FormatError(f"{self.path} is not a readable zip archive: {error}") from None
+            if zipfile.is_zipfile(self.path):
+                self._archive = zipfile.ZipFile(self.path)
+            else:
+                self._archive = TarArchive(self.path)
+        except FormatError:
+            raise
+        except Exception as error:  # a damaged archive can raise nearly anything inside zipfile
+            raise FormatError(f"{self.path} is not a readable archive: {error}") from None
         members = [name for name in self._archive.namelist() if not name.endswith("/")]
         # Archives often hold one folder with the files: the topmost level with files is the model.
         depth = min((name.count("/") for name in members), default=0)
@@ -50,10 +69,27 @@ class ModelSource:
         self._prefix = folders[0] + "/" if folders and folders[0] else ""
         self.names = sorted(name.rpartition("/")[2] for name in level)
 
+    def folder(self, name: str) -> ModelSource:
+        """Return the files of a folder beside these files."""
+        if self._archive is None:
+            return ModelSource(self.path / name)
+        inner = copy(self)
+        inner.path, inner._prefix = self.path / name, f"{self._prefix}{name}/"
+        members = (m for m in self._archive.namelist() if m.startswith(inner._prefix))
+        files = (member.removeprefix(inner._prefix) for member in members)
+        inner.names = sorted(file for file in files if file and "/" not in file)
+        return inner
+
     @property
-    def file_path(self) -> Path | None:
-        """The directory; None if the files are in an archive."""
-        return self.path if self._archive is None else None
+    def is_archive(self) -> bool:
+        """Whether the files are in a zip archive."""
+        return self._archive is not None
+
+    def locate(self, name: str) -> Path | None:
+        """Return the path of a file; None if it is in an archive."""
+        if self._archive is not None:
+            return None
+        return self._path(name)
 
     def describe(self, name: str) -> str:
         """Return the path of a file for messages."""
@@ -63,7 +99,7 @@ class ModelSource:
         """Return the size of a file in bytes."""
         if self._archive is not None:
             return self._archive.getinfo(self._prefix + name).file_size
-        return (self.path / name).stat().st_size
+        return self._path(name).stat().st_size
 
     def read(self, name: str) -> bytes:
         """Return the content of a file."""
@@ -73,8 +109,8 @@ class ModelSource:
         try:
             if self._archive is not None:
                 return self._archive.read(self._prefix + name)
-            return (self.path / name).read_bytes()
-        except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
+            return self._path(name).read_bytes()
+        except Exception as error:  # a damaged archive can raise nearly anything inside zipfile
             raise FormatError(f"{self.describe(name)} cannot be read: {error}") from None
 
     def read_json(self, name: str) -> dict[str, Any]:
@@ -110,7 +146,10 @@ class ModelSource:
         """Open a file for reading and seeking; a file in an archive is held in memory."""
         if self._archive is not None:
             return io.BytesIO(self.read(name))
-        return (self.path / name).open("rb")
+        return self._path(name).open("rb")
+
+    def _path(self, name: str) -> Path:
+        return self._moved.get(name) or self.path / name
 
 
 def list_names(names: list[str]) -> str:

@@ -2,8 +2,8 @@
 
 The index (see `tf_index.py`) holds a small protocol buffer per tensor: its type, shape, data file,
 position and checksum and, if a variable is divided into slices, their positions in it. Everything
-is checked against the sizes of the files before anything is read. Undivided tensors are views of
-the memory-mapped file. Knows nothing about what the tensors mean.
+is checked against the sizes of the files before anything is read. Undivided tensors stay in their
+file until they are used. Knows nothing about what the tensors mean.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.bilm.weights import release
 from elmokit.errors import FormatError, ModelNotFound
 from elmokit.formats.crc32c import crc32c, mask_checksum
 from elmokit.formats.source import ModelSource
+from elmokit.formats.stored_arrays import AnyArray, StoredArray, WeightsFile
 from elmokit.formats.tf_index import LARGEST_FILE, read_table, varint
 
 FLOATS = {1: "<f4", 2: "<f8", 19: "<f2"}
@@ -75,7 +75,7 @@ class TensorBundle:
         table = read_table(source.read(prefix + ".index"), self.where)
         self._shards = self._read_header(table.pop(HEADER, None))
         self._entries = {key: _entry(value, self.where) for key, value in table.items()}
-        self._opened: dict[int, npt.NDArray[np.uint8]] = {}
+        self._opened: dict[int, WeightsFile | npt.NDArray[np.uint8]] = {}
         self._sizes = self._check_files()
 
     @property
@@ -90,8 +90,8 @@ class TensorBundle:
         """Return the shape of a tensor, without reading it."""
         return self._entries[name.encode()].shape
 
-    def tensor(self, name: str) -> npt.NDArray[Any]:
-        """Return a tensor of floats, after verifying its checksum; if possible, a view."""
+    def tensor(self, name: str) -> AnyArray:
+        """Return a tensor of floats, after verifying its checksum."""
         entry = self._entries[name.encode()]
         return self._assemble(name, entry) if entry.slices else self._read(name, entry)
 
@@ -161,7 +161,7 @@ class TensorBundle:
             )
         return FLOATS[entry.dtype]
 
-    def _read(self, name: str, entry: TensorEntry) -> npt.NDArray[Any]:
+    def _read(self, name: str, entry: TensorEntry) -> AnyArray:
         dtype = np.dtype(self._dtype(name, entry))
         expected = math.prod(entry.shape) * dtype.itemsize
         if entry.size != expected:
@@ -169,25 +169,32 @@ class TensorBundle:
                 f"{self.where} is damaged: {name} has {entry.size} bytes; its shape {entry.shape} "
                 f"requires {expected}"
             )
-        raw = self._data(entry.shard)[entry.offset : entry.offset + entry.size]
+        data = self._data(entry.shard)
+        if isinstance(data, WeightsFile):
+            raw = data.read(entry.offset, np.dtype(np.uint8), (entry.size,))
+        else:
+            raw = data[entry.offset : entry.offset + entry.size]
         if mask_checksum(crc32c(raw)) != entry.checksum:
             raise FormatError(
                 f"{self._source.describe(self._shard_name(entry.shard))} is damaged: the checksum "
                 f"of {name} is wrong. Copy it again"
             )
-        release(raw)  # reading all of it for the checksum should not keep it in memory
+        if isinstance(data, WeightsFile):
+            return StoredArray(data, entry.offset, dtype, entry.shape)
         if entry.offset % dtype.itemsize:
             raw = raw.copy()  # numbers must be aligned
         array: npt.NDArray[Any] = raw.view(dtype).reshape(entry.shape).view(np.ndarray)
         return array
 
-    def _data(self, shard: int) -> npt.NDArray[np.uint8]:
+    def _data(self, shard: int) -> WeightsFile | npt.NDArray[np.uint8]:
         if shard not in self._opened:
             name = self._shard_name(shard)
-            if self._source.file_path is None or self._sizes[shard] == 0:
-                self._opened[shard] = np.frombuffer(self._source.read(name), np.uint8)
-            else:
-                self._opened[shard] = np.memmap(self._source.file_path / name, np.uint8, "r")
+            path = self._source.locate(name)
+            self._opened[shard] = (
+                np.frombuffer(self._source.read(name), np.uint8)
+                if path is None
+                else WeightsFile(path)
+            )
         return self._opened[shard]
 
     def _assemble(self, name: str, entry: TensorEntry) -> npt.NDArray[Any]:
@@ -218,7 +225,8 @@ class TensorBundle:
         numbers = [self._read(f"a slice of {name}", part) for part in parts]
         whole = np.empty(entry.shape, dtype)
         for part, place in zip(numbers, places, strict=True):
-            whole[tuple(slice(start, start + length) for start, length in place)] = part
+            values = part.read() if isinstance(part, StoredArray) else part
+            whole[tuple(slice(start, start + length) for start, length in place)] = values
         return whole
 
 

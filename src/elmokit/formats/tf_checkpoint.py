@@ -17,9 +17,6 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import SOFTMAX, expected_shapes
@@ -27,6 +24,7 @@ from elmokit.errors import FormatError, ModelNotFound
 from elmokit.formats import allennlp
 from elmokit.formats.allennlp import DatasetMapping
 from elmokit.formats.source import ModelSource, list_names
+from elmokit.formats.stored_arrays import AnyArray, StoredArray, StoredArrays, divide
 from elmokit.formats.tf_bundle import TensorBundle
 from elmokit.text.vocabulary import Vocabulary
 
@@ -69,6 +67,13 @@ NAMINGS = (
         "weights",
         "biases",
         "projection/weights",
+    ),
+    CellNaming(  # the modules of TensorFlow Hub
+        "RNN_{side}/RNN/MultiRNNCell/Cell{layer}/rnn/lstm_cell",
+        "RNN_{side}/RNN/MultiRNNCell/Cell{layer}/rnn/lstm_cell",
+        "kernel",
+        "bias",
+        "projection/kernel",
     ),
     CellNaming(  # before 1.0
         "RNN_{side}/RNN/MultiRNNCell/Cell{layer}/LSTMCell",
@@ -123,16 +128,16 @@ def read(source: ModelSource, chosen: str = "") -> BiLM:
     """
     options = source.read_json(_options_name(source))
     bundle = TensorBundle(source, choose_checkpoint(source, chosen))
-    scope = _scope(bundle, options)
-    naming = _naming(bundle, scope)
+    scope = find_scope(bundle, options)
+    naming = find_naming(bundle, scope)
     config = _config(options, bundle, scope, naming)
     words = _rows(bundle, f"{scope}softmax/W")
     table = checkpoint_layout(config, naming, scope, words)
-    _check_rest(bundle, scope, table)
-    weights: dict[str, npt.NDArray[Any]] = {}
+    check_rest(bundle, scope, table)
+    weights: dict[str, AnyArray] = {}
     for entry in table:
-        weights |= _take(entry, config, bundle)
-    return BiLM(config, weights, _vocabulary(source, words))
+        weights |= take_arrays(entry, config, bundle)
+    return BiLM(config, StoredArrays(weights), _vocabulary(source, words))
 
 
 # -- the checkpoint ----------------------------------------------------------------------------
@@ -195,7 +200,7 @@ def _options_name(source: ModelSource) -> str:
 # -- the architecture --------------------------------------------------------------------------
 
 
-def _scope(bundle: TensorBundle, options: Mapping[str, Any]) -> str:
+def find_scope(bundle: TensorBundle, options: Mapping[str, Any]) -> str:
     """Return what all names of the model begin with; "lm/" in bilm-tf."""
     scopes = [
         name.removesuffix(CHARACTER_TABLE)
@@ -215,7 +220,8 @@ def _scope(bundle: TensorBundle, options: Mapping[str, Any]) -> str:
     )
 
 
-def _naming(bundle: TensorBundle, scope: str) -> CellNaming:
+def find_naming(bundle: TensorBundle, scope: str) -> CellNaming:
+    """Return the names that the version of TensorFlow gave to the cells."""
     for naming in NAMINGS:
         for layers in (1, 2):
             if f"{scope}{naming.cell(0, 0, layers)}/{naming.kernel}" in bundle:
@@ -249,7 +255,7 @@ def _rows(bundle: TensorBundle, name: str) -> int | None:
     return shape[0] if shape else None
 
 
-def _check_rest(bundle: TensorBundle, scope: str, table: list[DatasetMapping]) -> None:
+def check_rest(bundle: TensorBundle, scope: str, table: list[DatasetMapping]) -> None:
     """Raise `FormatError` if a part of a network is not in the table; optimizer state is ignored.
 
     Optimizer state has the name of its variable as a prefix: lm/char_embed/Adagrad.
@@ -269,26 +275,37 @@ def _check_rest(bundle: TensorBundle, scope: str, table: list[DatasetMapping]) -
         )
 
 
-def _take(
-    entry: DatasetMapping, config: BiLMConfig, bundle: TensorBundle
-) -> dict[str, npt.NDArray[Any]]:
+def take_arrays(
+    entry: DatasetMapping, config: BiLMConfig, bundle: TensorBundle, skip: int = 0
+) -> dict[str, AnyArray]:
+    """Return the arrays that a tensor consists of, by our names.
+
+    Args:
+        entry: The tensor, and what it becomes.
+        config: The architecture.
+        bundle: The checkpoint.
+        skip: Number of first rows to leave out.
+    """
     if entry.name not in bundle:
         raise FormatError(
             f"{bundle.where} has no tensor {entry.name}, which options.json requires; do the two "
             "files belong together?"
         )
     shape = bundle.shape(entry.name)
+    if skip and shape:
+        shape = (shape[0] - skip, *shape[1:])
     if shape != entry.shape:
         raise FormatError(
             f"{bundle.where}: {entry.name} has the shape {shape}; options.json requires "
             f"{entry.shape}"
         )
-    array = bundle.tensor(entry.name)
-    if "W_cnn" in entry.name:
-        array = array[0]  # its first dimension is the height of an image, 1
-    shapes = expected_shapes(config)
-    ends = np.cumsum([shapes[name][0] for name in entry.ours[:-1]], dtype=np.int64)
-    return dict(zip(entry.ours, np.split(array, ends), strict=True))
+    shapes = expected_shapes(config)  # of all but the softmax, which is never divided
+    parts = {name: shapes.get(name, entry.shape) for name in entry.ours}
+    tensor = bundle.tensor(entry.name)
+    if skip:
+        rows = entry.shape[0] + skip
+        tensor = tensor.rows(skip, rows) if isinstance(tensor, StoredArray) else tensor[skip:rows]
+    return divide(tensor, parts)
 
 
 def _vocabulary(source: ModelSource, words: int | None) -> Vocabulary | None:

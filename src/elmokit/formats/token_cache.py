@@ -12,8 +12,6 @@ rounding, nothing else.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,9 @@ from elmokit.formats.hdf5 import (
     check_no_external_links,
     read_array,
 )
-from elmokit.formats.hdf5_writing import create_hdf5
+from elmokit.formats.hdf5_writing import create_hdf5, write_dataset
+from elmokit.formats.stored_arrays import AnyArray, StoredArray, WeightsFile
+from elmokit.staging import replace_files, try_to_finish
 from elmokit.storage import explain_write_errors
 from elmokit.text.characters import BOS, EOS
 from elmokit.text.vocabulary import Vocabulary
@@ -50,7 +50,7 @@ ComputeVectors = Callable[[list[str]], FloatArray]
 class TokenCache(Mapping[str, FloatArray]):
     """An immutable mapping from words to their context-free vectors."""
 
-    def __init__(self, words: Sequence[str], vectors: npt.NDArray[Any], where: str = "") -> None:
+    def __init__(self, words: Sequence[str], vectors: AnyArray, where: str = "") -> None:
         """Store the words and their vectors.
 
         Args:
@@ -58,7 +58,7 @@ class TokenCache(Mapping[str, FloatArray]):
             vectors: One row per word, (V, P).
             where: Name of the file for error messages.
         """
-        if vectors.ndim != 2 or len(vectors) != len(words):
+        if len(vectors.shape) != 2 or vectors.shape[0] != len(words):
             raise FormatError(
                 f"{where or 'the token cache'}: the vectors have the shape {vectors.shape}, but "
                 f"the vocabulary has {len(words)} words; expected one row per word. Was the cache "
@@ -86,7 +86,7 @@ class TokenCache(Mapping[str, FloatArray]):
         rows_U = np.array([self._rows.get(word, -1) for word in words], np.int64)
         cached_U = rows_U >= 0
         vectors_UP = np.empty((len(words), self.width), np.float32)
-        vectors_UP[cached_U] = self.vectors[rows_U[cached_U]]
+        vectors_UP[cached_U] = self._take(rows_U[cached_U])
         if not np.isfinite(vectors_UP[cached_U]).all():
             raise FormatError(f"{self._where} holds NaN or infinite numbers; the file is damaged")
         missing = [word for word, cached in zip(words, cached_U, strict=True) if not cached]
@@ -121,8 +121,13 @@ class TokenCache(Mapping[str, FloatArray]):
             )
 
     def __getitem__(self, word: str) -> FloatArray:
-        row: FloatArray = self.vectors[self._rows[word]]
+        row: FloatArray = self._take(np.array([self._rows[word]]))[0]
         return row
+
+    def _take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        if isinstance(self.vectors, StoredArray):
+            return self.vectors.take(rows).astype(np.float32, copy=False)
+        return self.vectors[rows]
 
     def __contains__(self, word: object) -> bool:
         return word in self._rows
@@ -145,6 +150,7 @@ def read(path: str | Path, vocabulary: str | Path | Sequence[str] | None = None)
         vocabulary: Its vocabulary file or its words; by default the file that `write` puts beside.
     """
     file = Path(path).expanduser()
+    try_to_finish(file.parent)
     words = _read_words(vocabulary_path(file) if vocabulary is None else vocabulary)
     if not file.is_file():
         raise ModelNotFound(
@@ -173,19 +179,18 @@ def write(path: str | Path, words: Sequence[str], vectors: npt.NDArray[Any]) -> 
                 f"word {i} is {word!r}; a vocabulary file cannot store spaces around words, line "
                 f"breaks in them, or {NO_WORD}"
             )
-    rows = TokenCache(words, np.asarray(vectors)).vectors
+    rows = np.asarray(vectors)
+    TokenCache(words, rows)  # raises if they do not fit
     target = Path(path).expanduser()
     if target.is_dir():
         raise InputError(f"{path} is a directory; expected the name of a file to write")
     vocabulary = vocabulary_path(target)
     with explain_write_errors(path):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".writing-", dir=target.parent) as stage:
-            with create_hdf5(Path(stage) / target.name) as file:
-                file.create_dataset(DATASET, data=rows, dtype="float32")
-            (Path(stage) / vocabulary.name).write_bytes(Vocabulary(words).dump())
-            for file_path in (vocabulary, target):
-                os.replace(Path(stage) / file_path.name, file_path)
+        with replace_files(target.parent, target.name) as stage:
+            with create_hdf5(stage / target.name) as file:
+                write_dataset(file, DATASET, rows.astype(np.float32, copy=False))
+            (stage / vocabulary.name).write_bytes(Vocabulary(words).dump())
     return [target, vocabulary]
 
 
@@ -214,8 +219,8 @@ def _read_words(vocabulary: str | Path | Sequence[str]) -> Sequence[str]:
     return [word for word in stripped if word != NO_WORD]
 
 
-def _read_vectors(path: Path) -> npt.NDArray[Any]:
-    """Return the dataset, memory-mapped if it is contiguous in the file."""
+def _read_vectors(path: Path) -> AnyArray:
+    """Return the dataset; in its file, if it is contiguous there."""
     import h5py
 
     try:
@@ -224,9 +229,8 @@ def _read_vectors(path: Path) -> npt.NDArray[Any]:
             link = file.get(DATASET, getlink=True)
             dataset: Any = file[DATASET] if isinstance(link, h5py.HardLink) else None
             _check(dataset, path, list(file))
-            return read_array(dataset, np.memmap(path, np.uint8, "r")).astype(
-                np.float32, copy=False
-            )
+            vectors = read_array(dataset, WeightsFile(path))
+            return vectors if isinstance(vectors, StoredArray) else vectors.astype(np.float32)
     except ElmoError:
         raise
     except (

@@ -42,4 +42,10 @@ __getattr__, __dir__ = lazy_exports(
         "score_sentences": "elmokit.lm.scores",
         "substitutes": "elmokit.lm.substitution",
     },
+    renamed={
+        "Place": "SubstitutePosition",
+        "Ranking": "SubstituteRanking",
+        "Scores": "SentenceScores",
+        "score": "score_sentences",
+    },
 )

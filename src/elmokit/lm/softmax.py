@@ -45,7 +45,7 @@ class Softmax:
             threads: Number of threads; by default as many as the process may use.
         """
         self.vocabulary = _vocabulary(bilm)
-        # Not copied where it is float32 already: a softmax may be mapped, and larger than memory.
+        # Not copied where it is float32 already.
         self._weight_VP: FloatArray = np.asarray(bilm.weights[SOFTMAX[0]], np.float32)
         self._bias_V: FloatArray = np.asarray(bilm.weights[SOFTMAX[1]], np.float32)
         self._threads = threads or usable_processors()

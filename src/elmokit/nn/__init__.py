@@ -47,4 +47,10 @@ __getattr__, __dir__ = lazy_exports(
         "LearnedMix": "elmokit.nn.mix",
         "TensorState": "elmokit.nn.state",
     },
+    renamed={
+        "BatchMaker": "Batcher",
+        "Embedded": "EmbeddingOutput",
+        "Mix": "LearnedMix",
+        "Projection": "LayerProjection",
+    },
 )

@@ -18,9 +18,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from elmokit.bilm.config import LSTMConfig
+from elmokit.bilm.weights import FORGET_BIAS
 from elmokit.engine import native
 from elmokit.engine.batching import IntArray
-from elmokit.engine.reference import FORGET_BIAS
 from elmokit.nn.kernel import kernel_supports, to_kernel_array
 
 if native.kernel_available():

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 SIDE = 28
 """Maximum number of characters on each side of the word; the three parts fit into 80 columns."""
-_BEFORE_PUNCTUATION = re.compile(r" (?=[.,;:!?%)\]’]|n't\b|'\w{1,2}\b)")
+_ATTACHED = re.compile(r"[.,;:!?%)\]’]|n't\b|'\w{1,2}\b")
+"""Beginning of a word that is written without a space before it."""
 
 
 def excerpt(words: Sequence[str], place: int, side: int = SIDE) -> tuple[str, str, str]:
@@ -32,6 +33,13 @@ def excerpt_line(words: Sequence[str], place: int, side: int = SIDE) -> str:
     return f"{before} *{word}* {after}".strip()
 
 
+def running_text(words: Sequence[str]) -> str:
+    """Return words as running text, without the spaces before punctuation."""
+    return "".join(
+        word if i == 0 or _ATTACHED.match(word) else f" {word}" for i, word in enumerate(words)
+    )
+
+
 def snippet(
     words: Sequence[str],
     position: int,
@@ -52,8 +60,7 @@ def snippet(
 
     def text(start: int, end: int) -> str:
         shown = [*words[start:position], mark + words[position] + mark, *words[position + 1 : end]]
-        line = _BEFORE_PUNCTUATION.sub("", " ".join(shown))
-        return ("… " if start else "") + line + (" …" if end < len(words) else "")
+        return ("… " if start else "") + running_text(shown) + (" …" if end < len(words) else "")
 
     left = right = True
     while left or right:

@@ -23,7 +23,7 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': "''",  # \textquotedbl needs another font encoding than LaTeX's own
     "–": r"\textendash{}",
     "—": r"\textemdash{}",
     "−": "$-$",

@@ -59,4 +59,5 @@ __getattr__, __dir__ = lazy_exports(
         "load": "elmokit.tasks.trained",
         "read": "elmokit.tasks.task",
     },
+    renamed={"sister_named": "get_task"},
 )

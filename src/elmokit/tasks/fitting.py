@@ -6,41 +6,36 @@ run that is interrupted and resumed ends in the same model. Knows no task.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-import elmokit
 from elmokit.elmo import Elmo
-from elmokit.errors import InputError, TrainingError
+from elmokit.errors import TrainingError
 from elmokit.nn.threads import torch_threads
 from elmokit.progress import ProgressCallback, ignore_progress
 from elmokit.storage import explain_write_errors, write_text
 from elmokit.tasks.display import fit_display
 from elmokit.tasks.layer_store import LayerStore
-from elmokit.tasks.settings import NONE, Settings, with_current_keys
+from elmokit.tasks.plan import LOG, TRAINING, begin_run, undo_failed_start
+from elmokit.tasks.settings import NONE, Settings
 from elmokit.tasks.static import StaticVectors
 from elmokit.tasks.task import Examples, TrainingConfig
-from elmokit.tasks.trained import TASK_FILE, Trained
+from elmokit.tasks.trained import Trained
 from elmokit.tasks.word_embedding import frequent_words
 from elmokit.train import checkpoint
 from elmokit.train.interrupt import defer_interrupts
 from elmokit.train.schedule import learning_rate
 
-TRAINING, PLAN, LOG = "training", "plan.json", "epochs.jsonl"
-"""Subdirectory of a run's files; in it, what the run is, and one line per epoch."""
-COMPARED = ("settings", "preset", "biLM", "data")
-"""Keys of the plan that must be the same when a run is resumed."""
 POOL_BATCHES = 50
 """Number of batches whose examples are sorted by length together."""
 FINETUNING_SCALE = 0.1
@@ -127,7 +122,11 @@ def fit(
         on_epoch: Called after each epoch.
     """
     directory = Path(out).expanduser()
-    with fit_display(settings, progress) as shown, torch_threads(threads):
+    with (
+        undo_failed_start(directory),
+        fit_display(settings, progress) as shown,
+        torch_threads(threads),
+    ):
         layers = (on_layers, shown.on_layers) if shown else (on_layers,)
         steps = (on_step, shown.on_step) if shown else (on_step,)
         epochs = (on_epoch, shown.on_epoch) if shown else (on_epoch,)
@@ -170,7 +169,7 @@ class _Fitting:
         self.train = task.prepare(take_share(train, settings), preset.sizes, True)
         self.dev = task.prepare(dev, preset.sizes, False)
         elmo = None if settings.baseline else elmo or Elmo.load(settings.elmo)
-        _begin(directory, settings, elmo, (self.train, self.dev), resume)
+        begin_run(directory, settings, elmo, (self.train, self.dev), resume)
         torch.manual_seed(settings.seed)
         x = static or _load_vectors(settings, self.train)
         self.trained = Trained.assemble(settings, task.label_set(self.train.items), x, elmo)
@@ -357,67 +356,6 @@ def unseen_labels(settings: Settings, train: Examples[Any], dev: Examples[Any]) 
     return Counter(
         label for example in dev.items for label in labels(example) if label not in known
     )
-
-
-def read_plan(directory: Path) -> dict[str, Any]:
-    """Return the plan of the run in a directory: its settings, and checksums of biLM and data."""
-    try:
-        plan: dict[str, Any] = json.loads((directory / TRAINING / PLAN).read_text(encoding="utf-8"))
-        return {**with_current_keys(plan), "settings": dict(plan["settings"])}
-    except (OSError, ValueError, KeyError, TypeError):
-        raise TrainingError(
-            f"there is no run to resume in {directory}; start one by leaving out --resume"
-        ) from None
-
-
-def _begin(
-    directory: Path,
-    settings: Settings,
-    elmo: Elmo | None,
-    data: Sequence[Examples[Any]],
-    resume: bool,
-) -> None:
-    """Write the plan of a run, or compare it with that of the run to resume."""
-    plan = {
-        "elmokit": elmokit.__version__,
-        **settings.to_full_dict(),
-        "biLM": None if elmo is None else elmo.bilm.fingerprint,
-        "data": [_digest(examples) for examples in data],
-    }
-    if resume:
-        begun = read_plan(directory)
-        if any(begun.get(name) != plan[name] for name in COMPARED):
-            raise TrainingError(
-                f"the run in {directory} was started with other settings or data "
-                f"({_describe_difference(begun, plan)}); give the same, or another directory"
-            )
-        return
-    path = directory / TRAINING / PLAN
-    if (directory / TASK_FILE).exists() or path.exists():
-        raise InputError(
-            f"{directory} already has a task model or a run; nothing was done. Resume the run "
-            "(--resume), or give another directory"
-        )
-    with explain_write_errors(directory):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(plan, indent=1) + "\n")
-
-
-def _describe_difference(begun: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    before, now = begun["settings"], plan["settings"]
-    names = [name for name in now if before.get(name) != now[name]]
-    if names:
-        return ", ".join(f"{name}: {before.get(name)}, now {now[name]}" for name in names)
-    different = [name for name in COMPARED if begun.get(name) != plan[name]]
-    return f"other {', other '.join(different)}"
-
-
-def _digest(examples: Examples[Any]) -> str:
-    """Return a checksum of all texts and labels."""
-    digest = hashlib.sha256()
-    for example in examples.items:
-        digest.update(repr(replace(example, where="")).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
 
 
 def _load_vectors(settings: Settings, train: Examples[Any]) -> StaticVectors | list[str]:

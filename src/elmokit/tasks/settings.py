@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
+from elmokit._deprecations import warn_renamed
 from elmokit.elmo import BUILTIN
 from elmokit.errors import ConfigError
 from elmokit.tasks.task import Mixing, Placement, Preset, Task, get_task
@@ -118,6 +119,11 @@ class Settings:
     def replace(self, **changes: Any) -> Settings:
         """Return the same settings with some of them changed."""
         return replace(self, **changes)
+
+    def but(self, **changes: Any) -> Settings:
+        """Old name of `replace`; deprecated."""
+        warn_renamed("Settings.but", "Settings.replace")
+        return self.replace(**changes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a JSON object."""

@@ -9,9 +9,6 @@ fine-tuned with the task; the built-in model needs no path.
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import shutil
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,11 +22,13 @@ import torch
 from torch import Tensor
 
 import elmokit
+from elmokit._deprecations import warn_renamed
 from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import FormatError, InputError, ModelNotFound
 from elmokit.nn.embedding import ElmoEmbedding
 from elmokit.nn.threads import torch_threads
 from elmokit.progress import ProgressCallback, ignore_progress
+from elmokit.staging import replace_files, try_to_finish
 from elmokit.storage import checksum, explain_write_errors
 from elmokit.tasks.layer_store import LayerStore
 from elmokit.tasks.offsets import token_spans
@@ -127,6 +126,11 @@ class Trained:
         """
         example = self.parse(texts)
         return self.settings.definition.to_record(example, self.predict_examples([example])[0])
+
+    def ask(self, *texts: str) -> dict[str, Any]:
+        """Old name of `predict`; deprecated."""
+        warn_renamed("Trained.ask", "Trained.predict")
+        return self.predict(*texts)
 
     def predict_text(
         self, text: str, progress: ProgressCallback = ignore_progress
@@ -249,22 +253,13 @@ class Trained:
     def save(self, directory: str | Path) -> list[Path]:
         """Write the directory and return its files.
 
-        An older model in it is replaced once all of the new one is on disk.
+        An older model in it is replaced in one step: a process that is killed leaves the old one or
+        the new one.
         """
         target = Path(directory).expanduser()
-        stage = target / f".{secrets.token_hex(4)}"
-        with explain_write_errors(directory):
-            stage.mkdir(parents=True)
-            try:
-                names = self._write(stage)
-                # Without task.json the directory is no model, until the new one is complete.
-                (target / TASK_FILE).unlink(missing_ok=True)
-                for name in names:
-                    os.replace(stage / name, target / name)
-                for name in {MODEL_FILE, KEYS_FILE, VECTORS_FILE} - set(names):
-                    (target / name).unlink(missing_ok=True)
-            finally:
-                shutil.rmtree(stage, ignore_errors=True)
+        members = (TASK_FILE, MODEL_FILE, KEYS_FILE, VECTORS_FILE)
+        with explain_write_errors(directory), replace_files(target, TASK_FILE, members) as stage:
+            names = self._write(stage)
         return [target / name for name in names]
 
     def _write(self, stage: Path) -> list[str]:
@@ -297,9 +292,6 @@ class Trained:
         }
         text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
         (stage / TASK_FILE).write_text(text, encoding="utf-8")
-        for name in (*names, TASK_FILE):
-            with (stage / name).open("rb+") as file:
-                os.fsync(file.fileno())
         return [*names, TASK_FILE]
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -336,11 +328,17 @@ class Trained:
 def read_task_file(directory: Path) -> dict[str, Any]:
     """Return the content of a directory's task.json."""
     path = directory / TASK_FILE
+    try_to_finish(directory)
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise KeyError(FORMAT)
     except (FileNotFoundError, NotADirectoryError):
+        if not directory.exists():
+            raise ModelNotFound(
+                f"{directory} does not exist; expected the directory of a task model that "
+                "`elmo task train` wrote"
+            ) from None
         raise ModelNotFound(
             f"{directory} has no {TASK_FILE}: it is not a trained task model, or its training has "
             "not finished. Train one: elmo task train NAME --train FILE --dev FILE --out DIR"
@@ -374,6 +372,8 @@ def find_bilm(fingerprint: str, name: str, elmo: str | Path | Elmo | None) -> El
         try:
             candidate = Elmo.load(description)
         except (ModelNotFound, FileNotFoundError):
+            if elmo is not None:
+                raise
             candidate = Elmo.load(BUILTIN)
             description = f"{description} does not exist, and {BUILTIN}"
     if candidate.bilm.fingerprint != fingerprint:

@@ -18,7 +18,8 @@ import elmokit
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
 from elmokit.storage import checksum, write_text
-from elmokit.tasks.fitting import LOG, PLAN, TRAINING, FitProgress, fit
+from elmokit.tasks.fitting import FitProgress, fit
+from elmokit.tasks.plan import LOG, PLAN, TRAINING
 from elmokit.tasks.settings import Settings, with_current_keys
 from elmokit.tasks.task import read
 from elmokit.workers import WorkerPool

@@ -78,6 +78,8 @@ def _recognize(head: bytes) -> tuple[str, str] | None:
             return kind, advice
         if start in (b"%PDF-", b"{\\rtf") and head.startswith(start):
             return kind, advice
+    if head[4:10] == b'\0\0\0\0{"':  # 8 bytes are the length of the JSON that follows
+        return "a safetensors file", _NO_TEXT
     if head[257:262] == b"ustar":
         return "a tar archive", _UNPACK + ": tar -xf FILE"
     controls = sum(byte < 32 and byte not in b"\t\n\v\f\r\x1b" for byte in head)

@@ -188,6 +188,11 @@ class TextFile:
         """Number of bytes that have been read from the disk."""
         return self._counter.count if self._counter else self._position
 
+    @property
+    def is_table(self) -> bool:
+        """Whether the file is a Parquet file."""
+        return self.name != STDIN and self._is_parquet(self._head())
+
     def texts(self) -> Iterator[str]:
         """Yield every line of a text file, or every row of a Parquet file.
 
@@ -195,7 +200,7 @@ class TextFile:
         that the number of a text is that of its row.
         """
         try:
-            whole_rows = self.name != STDIN and self._is_parquet(self._head())
+            whole_rows = self.is_table
         except OSError as error:
             raise FormatError(f"{self.name} cannot be read: {error.strerror or error}") from None
         if not whole_rows:

@@ -38,7 +38,8 @@ def advise_on_run(corpus: Corpus, budget: Budget, tokens: int) -> list[str]:
         tokens: Number of words that it read.
     """
     advice = []
-    words = corpus.metadata["train"]["tokens"]
+    train = corpus.metadata["train"]
+    words = train["tokens"] + train["sentences"]  # ends of sentences are read as well
     if budget.minutes is not None and 0 < tokens < words:
         share = tokens / words
         minutes = math.ceil(budget.minutes / share)

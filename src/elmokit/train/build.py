@@ -23,6 +23,8 @@ import numpy.typing as npt
 
 from elmokit.engine.native import usable_processors
 from elmokit.errors import FormatError, InputError
+from elmokit.staging import staging_directory
+from elmokit.storage import explain_write_errors
 from elmokit.text.files import STDIN, TextBlock, TextFile, display_name, find_files
 from elmokit.text.vocabulary import UNKNOWN, Vocabulary
 from elmokit.train.advice import advise_on_corpus
@@ -30,8 +32,7 @@ from elmokit.train.chunks import Chunk, ChunkJob, TextForm, read_chunks
 from elmokit.train.corpus import COUNTS, TRAIN, VALID, VOCABULARY, WORDS, Corpus
 from elmokit.train.corpus_directory import (
     check_target,
-    replace_directory,
-    staging_directory,
+    replace_corpus,
     write_manifest,
 )
 from elmokit.train.held_out import HeldOutSelector
@@ -126,7 +127,7 @@ def build_corpus(
         vocabulary = _load_vocabulary(vocabulary, options)
     if valid:
         options = replace(options, held_out=0.0)
-    with staging_directory(target) as directory:
+    with explain_write_errors(target), staging_directory(target) as directory:
         builder = _CorpusBuilder(directory, options, processes or usable_processors(), chunk_bytes)
         if on_chunk is not None:
             total = _total_bytes([*files[TRAIN], *files[VALID]])
@@ -138,7 +139,7 @@ def build_corpus(
         metadata = builder.write(shard_tokens)
         metadata["options"]["vocabulary"] = "given" if vocabulary is not None else "made"
         write_manifest(directory, metadata)
-        replace_directory(directory, target, force)
+        replace_corpus(directory, target, force)
     corpus = Corpus.open(target)
     for advice in advise_on_corpus(corpus):
         warnings.warn(advice, stacklevel=2)

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import FormatError, InputError
+from elmokit.staging import try_to_finish
 from elmokit.storage import checksum
 from elmokit.text.characters import BOS, EOS
 from elmokit.text.vocabulary import UNKNOWN, Vocabulary
@@ -77,6 +78,7 @@ class Corpus:
     def open(cls, path: str | Path) -> Corpus:
         """Open the corpus in a directory."""
         path = Path(path).expanduser()
+        try_to_finish(path)
         metadata = _read_manifest(path)
         _check_files(path, metadata["files"])
         try:

@@ -13,7 +13,6 @@ stays unchanged; then everything is trained together.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.lm import Perplexity, perplexity
 from elmokit.lm.softmax import Softmax
 from elmokit.nn.state import TensorState
-from elmokit.storage import write_text
+from elmokit.storage import remove_directory, write_text
 from elmokit.text.vocabulary import Vocabulary
 from elmokit.train.batches import make_batch_reader
 from elmokit.train.budget import Budget
@@ -313,6 +312,12 @@ def resume_finetune(
     return _train(out, run, plan, base, general_sentences)
 
 
+def has_finished(out: Path) -> bool:
+    """Return whether a fine-tuning run on text has ended, so that nothing is left to resume."""
+    begun = (out / TRAINING / SETTINGS).is_file()
+    return begun and not (out / TRAINING / CORPUS).exists() and (out / "manifest.json").is_file()
+
+
 def load_trainable(model: str | Path | BiLM) -> BiLM:
     """Load a model, and raise if it cannot be fine-tuned."""
     if world_size() > 1:
@@ -384,7 +389,7 @@ def _train(
         raise TrainingError("the held-out text has no words, so nothing could be evaluated")
     measured = [perplexity(each, general) for each in (Elmo(base), elmo) if general]
     if run.settings.own_corpus:
-        shutil.rmtree(out / TRAINING / CORPUS, ignore_errors=True)
+        remove_directory(out / TRAINING / CORPUS)
     return FinetuneResult(
         elmo,
         stopping.initial,

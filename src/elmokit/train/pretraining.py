@@ -206,7 +206,8 @@ def check_new_run_directory(out: str | Path) -> Path:
     out = Path(out).expanduser()
     if (out / TRAINING / RUN).exists() or (out / MANIFEST).exists():
         raise InputError(
-            f"{out} has a run or a model already; resume it, or give another directory"
+            f"{out} has a run or a model already; continue the run with resume (--resume), or give "
+            "another directory"
         )
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; expected a directory, or a name for a new one")

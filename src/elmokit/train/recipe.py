@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
+from elmokit._deprecations import warn_renamed
 from elmokit.errors import ConfigError, InputError
 from elmokit.train.schedule import Schedule, learning_rate
 
@@ -113,6 +114,11 @@ class Recipe:
     def replace(self, **changes: Any) -> Recipe:
         """Return a copy with some fields changed; a change to None is ignored."""
         return replace(self, **{k: v for k, v in changes.items() if v is not None})
+
+    def but(self, **changes: Any) -> Recipe:
+        """Old name of `replace`; deprecated."""
+        warn_renamed("Recipe.but", "Recipe.replace")
+        return self.replace(**changes)
 
     def learning_rate(self, step: int, fraction: float) -> float:
         """Return the learning rate of a step when `fraction` of the budget is spent."""

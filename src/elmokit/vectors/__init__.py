@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from elmokit._exports import lazy_exports
 
 if TYPE_CHECKING:
-    from elmokit.vectors.embed import EmbeddingSummary, embed_to_file
+    from elmokit.vectors.embed import EmbeddingSummary, embed_fasta_to_file, embed_to_file
     from elmokit.vectors.file_formats import FORMATS
     from elmokit.vectors.reader import Vectors, load_vectors
     from elmokit.vectors.writer import VectorWriter, open_writer, save_vectors
@@ -39,6 +39,7 @@ __all__ = [
     "EmbeddingSummary",
     "VectorWriter",
     "Vectors",
+    "embed_fasta_to_file",
     "embed_to_file",
     "load_vectors",
     "open_writer",
@@ -52,9 +53,15 @@ __getattr__, __dir__ = lazy_exports(
         "EmbeddingSummary": "elmokit.vectors.embed",
         "VectorWriter": "elmokit.vectors.writer",
         "Vectors": "elmokit.vectors.reader",
+        "embed_fasta_to_file": "elmokit.vectors.embed",
         "embed_to_file": "elmokit.vectors.embed",
         "load_vectors": "elmokit.vectors.reader",
         "open_writer": "elmokit.vectors.writer",
         "save_vectors": "elmokit.vectors.writer",
+    },
+    renamed={
+        "Writer": "VectorWriter",
+        "load": "load_vectors",
+        "save": "save_vectors",
     },
 )

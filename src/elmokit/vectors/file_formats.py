@@ -20,12 +20,17 @@ class VectorReader(Protocol):
     """Number of sentences."""
     signature: dict[str, Any] | None
     """What determined the vectors; None for a file from another program."""
+    job: str | None
+    """Hash of the settings and sentences of the run that wrote the file; None if unknown."""
 
     def array(self, position: int) -> VectorArray:
         """Return the vectors of a sentence."""
 
     def words(self, position: int) -> list[str] | None:
         """Return the words of a sentence; None if the file does not hold them."""
+
+    def ids(self) -> list[str] | None:
+        """Return the ids of all sentences; None if they have none."""
 
     def close(self) -> None:
         """Close the file."""
@@ -57,7 +62,7 @@ FORMATS: dict[str, VectorFormat] = {
 
 
 VectorLayout = Literal["arrays", "words", "pooled"]
-"""What a file holds: an array per sentence, or a table with a row per word or per sentence."""
+"""What a file holds: an array per sentence, a row per word, or one vector per sentence."""
 
 
 def format_for(path: Path, layout: VectorLayout = "arrays") -> VectorFormat:
@@ -65,10 +70,11 @@ def format_for(path: Path, layout: VectorLayout = "arrays") -> VectorFormat:
     suffix = path.suffix.lower()
     if layout not in get_args(VectorLayout):
         raise InputError(f"layout is {layout!r}; expected 'arrays', 'words' or 'pooled'")
-    if layout != "arrays":
-        if suffix != ".parquet":
-            what = "one row per word" if layout == "words" else "one vector per sentence"
-            raise InputError(f"{path}: a table with {what} is written to a file named *.parquet")
+    if layout == "words" and suffix != ".parquet":
+        raise InputError(
+            f"{path}: a table with one row per word is written to a file named *.parquet"
+        )
+    if layout != "arrays" and suffix == ".parquet":
         return TABLES[layout]
     if suffix not in FORMATS:
         found = f"ends in {suffix!r}" if suffix else "has no file name ending"

@@ -6,7 +6,16 @@
                          take more than SENTENCE_INDEX_BYTES, since half of it would be useless
     elmokit/words        (N,) strings, each the words of a sentence as a JSON list in ASCII
     elmokit/lengths      (N,) int32, the number of words of each sentence
-    elmokit              attributes `layout` (the version) and `signature` (JSON)
+    elmokit              attributes `layout` (the version), `signature` (JSON) and `job` (hash)
+
+Where sentences have ids, such as proteins, there are also
+
+    elmokit/ids          (N,) strings, the id of each sentence
+    ids/ID               a link to the dataset of that sentence, so that `file["ids/P12345"]` works;
+                         not for an id with a slash in it
+
+and no sentence_to_index. Pooled vectors are (D,) or (L+1, D), and `elmokit` has the attribute
+`pooled`.
 
 HDF5 sorts names as strings ("10" before "2"): read by number. The reader also accepts files of
 AllenNLP's `elmo` command and of bilm-tf, which have no `elmokit` group. How a write survives an
@@ -22,11 +31,13 @@ from typing import Any
 import numpy as np
 
 from elmokit.errors import FormatError
-from elmokit.formats.hdf5_writing import create_hdf5
-from elmokit.vectors.spool import Spool, VectorArray
+from elmokit.formats.hdf5_writing import create_group, create_hdf5, without_times
+from elmokit.vectors.spool import Spool, VectorArray, parse_text
 
 NAME = "hdf5"
-LAYOUT = 1
+LAYOUT = 2
+"""Version of the layout; version 1 has no ids and no pooled vectors."""
+IDS = "ids"
 SENTENCE_INDEX_BYTES = 64 << 20
 """Memory that `sentence_to_index` may take while it is collected: the text and the dict."""
 _ENTRY_BYTES = 160  # memory of one entry of a dict[str, str] in addition to its text
@@ -46,48 +57,55 @@ def write(path: Path, spool: Spool) -> None:
     # Groups in the format of HDF5 1.8 (2008) hold a million names in constant memory; those of the
     # older format, which is the default of h5py, keep all names in memory.
     library = (h5py.h5f.LIBVER_V18, h5py.h5f.LIBVER_V18)
-    with create_hdf5(path, creation=_timeless("FILE_CREATE"), library=library) as file:
+    with create_hdf5(path, library=library) as file:
         # No object stores a time, so that equal input gives equal bytes.
-        group = h5py.Group(h5py.h5g.create(file.id, b"elmokit", gcpl=_timeless("GROUP_CREATE")))
-        group.attrs["layout"] = LAYOUT
+        group = create_group(file, "elmokit")
+        group.attrs["layout"] = LAYOUT if spool.has_ids or spool.pooled else 1
+        if spool.pooled:
+            group.attrs["pooled"] = True
         group.attrs["signature"] = json.dumps(spool.header["signature"])
+        group.attrs["job"] = spool.job()
         words = group.create_dataset("words", (spool.count,), h5py.string_dtype())
         lengths = group.create_dataset("lengths", (spool.count,), np.int32)
+        ids = links = None
+        if spool.has_ids:
+            ids = group.create_dataset(IDS, (spool.count,), h5py.string_dtype())
+            links = create_group(file, IDS).id
         # The low-level calls halve the time of a short sentence.
-        properties = _timeless("DATASET_CREATE")
+        properties = without_times("DATASET_CREATE")
         dtype = h5py.h5t.py_create(spool.dtype)
         everything = h5py.h5s.ALL
 
-        to_index: dict[str, str] | None = {}
+        to_index: dict[str, str] | None = None if spool.has_ids else {}
         index_bytes = batch_bytes = 0
-        batch: list[tuple[bytes, int]] = []
-        for position, (text, array) in enumerate(spool.records()):
-            space = h5py.h5s.create_simple(array.shape)
-            dataset = h5py.h5d.create(file.id, b"%d" % position, dtype, space, properties)
-            dataset.write(everything, everything, array)
+        batch: list[tuple[str | None, bytes, int]] = []
+        for position, (record, array) in enumerate(spool.records()):
+            identifier, sentence = parse_text(record)
+            text = record if identifier is None else json.dumps(sentence).encode("ascii")
+            stored = array[..., 0, :] if spool.pooled else array
+            name = b"%d" % position
+            space = h5py.h5s.create_simple(stored.shape)
+            dataset = h5py.h5d.create(file.id, name, dtype, space, properties)
+            dataset.write(everything, everything, np.ascontiguousarray(stored))
+            if links is not None and identifier is not None and "/" not in identifier:
+                links.links.create_soft(identifier.encode("utf-8", "replace"), b"/" + name)
             if to_index is not None:
-                to_index[" ".join(json.loads(text))] = str(position)
+                to_index[" ".join(sentence)] = str(position)
                 index_bytes += len(text) + _ENTRY_BYTES
                 if index_bytes > SENTENCE_INDEX_BYTES:
                     to_index = None
-            batch.append((text, array.shape[-2]))
+            batch.append((identifier, text, len(sentence)))
             batch_bytes += len(text) + _ENTRY_BYTES
             if batch_bytes > _BATCH_BYTES or position + 1 == spool.count:
                 rows = slice(position + 1 - len(batch), position + 1)
-                words[rows] = [text for text, _ in batch]
-                lengths[rows] = [length for _, length in batch]
+                words[rows] = [text for _, text, _ in batch]
+                lengths[rows] = [length for _, _, length in batch]
+                if ids is not None:
+                    ids[rows] = [identifier for identifier, _, _ in batch]
                 batch, batch_bytes = [], 0
         if to_index is not None:
             index = file.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
             index[0] = json.dumps(to_index)
-
-
-def _timeless(kind: str) -> Any:
-    import h5py
-
-    properties = h5py.h5p.create(getattr(h5py.h5p, kind))
-    properties.set_obj_track_times(False)
-    return properties
 
 
 def open_file(path: Path) -> HDF5Reader:
@@ -107,7 +125,9 @@ class HDF5Reader:
         except OSError as error:
             raise FormatError(f"{path} cannot be read as HDF5: {error}") from None
         self.signature: dict[str, Any] | None = None
+        self.job: str | None = None
         self._lengths: Any = None
+        self._pooled = False
         self._sentences: dict[int, str] = {}
         try:
             self.count = self._open_own() if "elmokit" in self._file else self._open_plain()
@@ -128,11 +148,16 @@ class HDF5Reader:
             raise FormatError(
                 f"{self.path}: sentence {position} of {self.count} cannot be read: {error}"
             ) from None
-        if getattr(array, "ndim", 0) not in (2, 3) or array.dtype.kind != "f":
+        if getattr(array, "ndim", 0) not in ((1, 2) if self._pooled else (2, 3)) or (
+            array.dtype.kind != "f"
+        ):
+            expected = "(D,) or (layers, D)" if self._pooled else "(T, D) or (layers, T, D)"
             raise FormatError(
                 f"{self.path}: sentence {position} is {_describe(array)}; expected floats of "
-                "shape (T, D) or (layers, T, D)"
+                f"shape {expected}"
             )
+        if self._pooled:
+            return array
         if self._lengths is not None and array.shape[-2] != self._lengths[position]:
             raise FormatError(
                 f"{self.path} is damaged: sentence {position} is {_describe(array)}, but has "
@@ -161,6 +186,16 @@ class HDF5Reader:
             )
         return words
 
+    def ids(self) -> list[str] | None:
+        """Return the ids of all sentences; None if they have none."""
+        if self._lengths is None or IDS not in self._file["elmokit"]:
+            return None
+        try:
+            ids: list[str] = self._file["elmokit/ids"].asstr()[:].tolist()
+        except _DAMAGE as error:
+            raise FormatError(f"{self.path}: its ids cannot be read: {error}") from None
+        return ids
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
@@ -174,9 +209,11 @@ class HDF5Reader:
                 f"{LAYOUT}; update it with: pip install -U elmokit"
             )
         self.signature = json.loads(group.attrs["signature"])
+        self.job = group.attrs.get("job")
         self._lengths = group["lengths"][:]
+        self._pooled = bool(group.attrs.get("pooled", False))
         count = len(self._lengths)
-        stored = len(self._file) - 1 - ("sentence_to_index" in self._file)
+        stored = len(self._file) - 1 - ("sentence_to_index" in self._file) - (IDS in group)
         if stored != count or group["words"].shape != (count,):
             raise FormatError(
                 f"{self.path} is damaged: it holds vectors of {stored} sentences and words of "

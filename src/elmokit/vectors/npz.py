@@ -5,7 +5,10 @@
     words         (bytes,) uint8, one line per sentence: its words as a JSON list in ASCII;
                   bytes(z["words"]).splitlines() gives them back
     signature     JSON as a string, json.loads(str(z["signature"]))
+    job           SHA-256 of the settings and sentences of the run, as a string
     layout        the version of this layout
+    ids           (N,) strings, where sentences have ids, such as proteins
+    pooled        true, where the arrays are pooled: (L+1, D) or (D,)
 
 NumPy's `savez` needs all arrays at once, and Python's zipfile keeps an object per entry until it
 closes, so the ZIP file is written here: uncompressed entries, always with the 64-bit fields, so
@@ -25,17 +28,18 @@ import tempfile
 import zipfile
 import zlib
 from array import array as numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 
 from elmokit.errors import FormatError
-from elmokit.vectors.spool import Spool, VectorArray
+from elmokit.vectors.spool import Spool, VectorArray, parse_text
 
 NAME = "npz"
-LAYOUT = 1
+LAYOUT = 2
+"""Version of the layout; version 1 has no ids and no pooled vectors."""
 _DAMAGE = (
     *(OSError, EOFError, KeyError, ValueError, TypeError, MemoryError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error),
@@ -52,16 +56,33 @@ def write(path: Path, spool: Spool) -> None:
     lengths = numbers("i")
     with path.open("wb") as file, tempfile.TemporaryFile(dir=path.parent) as directory:
         archive = _Zip(file, directory)
-        for position, (_, vectors) in enumerate(spool.records()):
-            archive.add(str(position), vectors.dtype, vectors.shape, [vectors.tobytes()])
-            lengths.append(vectors.shape[-2])
+        for position, (text, vectors) in enumerate(spool.records()):
+            stored = vectors[..., 0, :] if spool.pooled else vectors
+            archive.add(str(position), stored.dtype, stored.shape, [stored.tobytes()])
+            lengths.append(len(parse_text(text)[1]) if spool.pooled else vectors.shape[-2])
         archive.add("lengths", np.dtype("<i4"), (len(lengths),), [np.array(lengths, "<i4").data])
-        size = sum(len(text) + 1 for text in spool.texts())
-        archive.add("words", np.dtype("u1"), (size,), (text + b"\n" for text in spool.texts()))
+        size = sum(map(len, _word_lines(spool)))
+        archive.add("words", np.dtype("u1"), (size,), _word_lines(spool))
+        if spool.has_ids:
+            longest = max((len(id or "") for id, _ in spool.sentences()), default=1)
+            strings = np.dtype(f"<U{max(longest, 1)}")
+            chunks = (np.array(id, strings).tobytes() for id, _ in spool.sentences())
+            archive.add("ids", strings, (spool.count,), chunks)
+        if spool.pooled:
+            archive.add("pooled", np.dtype("?"), (), [np.array(True).tobytes()])
         signature = np.array(json.dumps(spool.header["signature"]), "<U")
         archive.add("signature", signature.dtype, (), [signature.tobytes()])
-        archive.add("layout", np.dtype("<i8"), (), [np.array(LAYOUT, "<i8").tobytes()])
+        job = np.array(spool.job(), "<U64")
+        archive.add("job", job.dtype, (), [job.tobytes()])
+        layout = LAYOUT if spool.has_ids or spool.pooled else 1
+        archive.add("layout", np.dtype("<i8"), (), [np.array(layout, "<i8").tobytes()])
         archive.finish()
+
+
+def _word_lines(spool: Spool) -> Iterator[bytes]:
+    """Yield the words of each sentence as a JSON list, one per line."""
+    for text in spool.texts():
+        yield (json.dumps(parse_text(text)[1]).encode("ascii") if spool.has_ids else text) + b"\n"
 
 
 class _Zip:
@@ -148,6 +169,7 @@ class NpzReader:
         except _DAMAGE as error:
             raise FormatError(f"{path} cannot be read as an .npz file: {error}") from None
         self.signature: dict[str, Any] | None = None
+        self.job: str | None = None
         self._lines: IO[bytes] | None = None
         self._ends = numbers("q")
         try:
@@ -159,8 +181,11 @@ class NpzReader:
                 )
             if layout is not None:
                 self.signature = json.loads(str(self._load("signature")))
+                if "job.npy" in self._zip.NameToInfo:
+                    self.job = str(self._load("job"))
             names = self._zip.NameToInfo
             self.count = sum(name.removesuffix(".npy").isdigit() for name in names)
+            self._pooled = "pooled.npy" in names
             self._lengths = self._load("lengths") if "lengths.npy" in names else None
             expected = self.count if self._lengths is None else len(self._lengths)
             missing = next((i for i in range(expected) if f"{i}.npy" not in names), None)
@@ -187,11 +212,14 @@ class NpzReader:
             raise FormatError(
                 f"{self.path}: sentence {position} of {self.count} cannot be read: {error}"
             ) from None
-        if array.ndim not in (2, 3) or array.dtype.kind != "f":
+        if array.ndim not in ((1, 2) if self._pooled else (2, 3)) or array.dtype.kind != "f":
+            expected = "(D,) or (layers, D)" if self._pooled else "(T, D) or (layers, T, D)"
             raise FormatError(
                 f"{self.path}: sentence {position} is {array.dtype} of shape {array.shape}; "
-                "expected floats of shape (T, D) or (layers, T, D)"
+                f"expected floats of shape {expected}"
             )
+        if self._pooled:
+            return array
         if self._lengths is not None and array.shape[-2] != self._lengths[position]:
             raise FormatError(
                 f"{self.path} is damaged: sentence {position} has the shape {array.shape}, but has "
@@ -219,6 +247,16 @@ class NpzReader:
                 f"{self._lengths[position]} according to the index"
             )
         return words
+
+    def ids(self) -> list[str] | None:
+        """Return the ids of all sentences; None if they have none."""
+        if "ids.npy" not in self._zip.NameToInfo:
+            return None
+        try:
+            ids: list[str] = self._load("ids").tolist()
+        except _DAMAGE as error:
+            raise FormatError(f"{self.path}: its ids cannot be read: {error}") from None
+        return ids
 
     def close(self) -> None:
         """Close the file."""

@@ -5,12 +5,18 @@
     index        int64, the line number
     words        list<string>
     shape        list<int32>, (L+1, T, D) or (T, D)
-    vectors      list<float> or list<halffloat>, the array flattened in C order
+    vectors      list<fixed_size_list<float or halffloat>[D]>, one vector per word; with all layers,
+                 `layer_0`, `layer_1`, … take its place
     words_json   string, null except where a word contains a lone surrogate, which UTF-8 cannot
                  encode: then the words as a JSON list in ASCII, with U+FFFD in `words`. The column
                  is always present, so that all files have one schema
+    id           string, where sentences have ids, such as proteins
 
-The metadata of the file has, under `elmokit`, the version of the layout and the signature as JSON.
+pyarrow, Polars, DuckDB, pandas and LanceDB read these types as they are. (In version 1 of the
+layout `vectors` was the array flattened in C order; such files are still read.)
+
+The metadata of the file has, under `elmokit`, the version of the layout, the signature and the job
+as JSON.
 Row groups are bounded in bytes; the reader holds one at a time. pyarrow is an optional package. How
 a write survives an interruption is the business of `spool.py`.
 """
@@ -30,11 +36,12 @@ import numpy as np
 
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
-from elmokit.vectors.spool import Spool, VectorArray
-from elmokit.vectors.tables import TableReader, table_layout
+from elmokit.vectors.spool import Spool, VectorArray, parse_text
+from elmokit.vectors.tables import TableReader, read_ids, table_layout
 
 NAME = "parquet"
-LAYOUT = 1
+LAYOUT = 3
+"""Version of the layout; version 2 are the tables of `tables.py`."""
 ROW_GROUP_BYTES = 16 << 20
 """Size of a row group in bytes."""
 ROW_GROUP_ROWS = 16384
@@ -42,6 +49,7 @@ ROW_GROUP_ROWS = 16384
 SENTENCE_BYTES = (1 << 31) - 1
 """Size of a sentence at most: a Parquet page cannot split a row and counts its bytes in int32."""
 _CACHED = 2  # row groups: one of vectors and one of words, which are read separately
+_VECTORS = re.compile(r"vectors|layer_\d+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -55,15 +63,18 @@ def write(path: Path, spool: Spool) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    layers, dim = spool.shape or (0, 0)
     value = pa.from_numpy_dtype(spool.dtype)
-    metadata = {"layout": LAYOUT, "signature": spool.header["signature"]}
+    vectors = pa.list_(pa.list_(value, dim) if dim else pa.list_(value))
+    metadata = {"layout": LAYOUT, "signature": spool.header["signature"], "job": spool.job()}
     schema = pa.schema(
         {
             "index": pa.int64(),
             "words": pa.list_(pa.string()),
             "shape": pa.list_(pa.int32()),
-            "vectors": pa.list_(value),
+            **{name: vectors for name in _vector_names(layers)},
             "words_json": pa.string(),
+            **({"id": pa.string()} if spool.has_ids else {}),
         },
         metadata={"elmokit": json.dumps(metadata)},
     )
@@ -92,25 +103,47 @@ def write(path: Path, spool: Spool) -> None:
 def _table(schema: Any, start: int, texts: list[bytes], arrays: list[VectorArray]) -> Any:
     import pyarrow as pa
 
-    sentences: list[list[str]] = [json.loads(text) for text in texts]
+    entries = [parse_text(text) for text in texts]
+    sentences = [words for _, words in entries]
     exact: list[str | None] = [
-        text.decode("ascii") if any(map(_SURROGATE.search, words)) else None
-        for words, text in zip(sentences, texts, strict=True)
+        json.dumps(words) if any(map(_SURROGATE.search, words)) else None for words in sentences
     ]
     sentences = [
         words if json_text is None else [_SURROGATE.sub("\ufffd", word) for word in words]
         for words, json_text in zip(sentences, exact, strict=True)
     ]
-    offsets = np.cumsum([0, *(array.size for array in arrays)], dtype=np.int32)
-    flat = pa.array(np.concatenate([array.reshape(-1) for array in arrays]))
+    three = [array if array.ndim == 3 else array[None] for array in arrays]
+    stacked = np.concatenate(three, axis=1)
+    names = [name for name in schema.names if _VECTORS.fullmatch(name)]
+    offsets = np.cumsum([0, *(array.shape[-2] for array in arrays)], dtype=np.int32)
     columns = [
         pa.array(np.arange(start, start + len(texts))),
         pa.array(sentences, schema.field("words").type),
         pa.array([array.shape for array in arrays], schema.field("shape").type),
-        pa.ListArray.from_arrays(offsets, flat),
+        *(
+            _lists(rows, offsets, schema.field(name).type)
+            for name, rows in zip(names, stacked, strict=True)
+        ),
         pa.array(exact, pa.string()),
     ]
+    if "id" in schema.names:
+        columns.append(pa.array([_SURROGATE.sub("\ufffd", id or "") for id, _ in entries]))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _vector_names(layers: int) -> list[str]:
+    return [f"layer_{number}" for number in range(layers)] or ["vectors"]
+
+
+def _lists(rows: VectorArray, offsets: Any, kind: Any) -> Any:
+    """Return the vectors (N, D) of some sentences as one list of vectors per sentence."""
+    import pyarrow as pa
+
+    if not rows.shape[1]:  # vectors without numbers, which Arrow's lists of fixed size cannot have
+        return pa.array([rows[a:b].tolist() for a, b in itertools.pairwise(offsets)], kind)
+    flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
+    vectors = pa.FixedSizeListArray.from_arrays(flat, rows.shape[1])
+    return pa.ListArray.from_arrays(pa.array(offsets), vectors)
 
 
 def open_file(path: Path) -> ParquetReader | TableReader:
@@ -148,8 +181,10 @@ class ParquetReader:
 
     def array(self, position: int) -> VectorArray:
         """Return the vectors of a sentence."""
-        index, shape, vectors = self._row(position, "index", "shape", "vectors")
-        size = len(vectors) if vectors.is_valid else None
+        index, shape, *layers = self._row(position, "index", "shape", *self._vectors)
+        valid = all(layer.is_valid for layer in layers)
+        flat = [_flat(layer.values) for layer in layers] if valid else []
+        size = sum(map(len, flat)) if valid else None
         if (
             index.as_py() != position
             or not _is_shape(shape.as_py())
@@ -159,9 +194,9 @@ class ParquetReader:
                 f"{self.path} is damaged: row {position} has the index {index.as_py()}, the shape "
                 f"{shape.as_py()} and {size} values, which do not match"
             )
-        flat: VectorArray = vectors.values.to_numpy(zero_copy_only=False)
         # A copy, or keeping one sentence would keep its whole row group in memory.
-        return flat.reshape(shape.as_py()).copy()
+        array: VectorArray = np.concatenate(flat).reshape(shape.as_py())
+        return array
 
     def words(self, position: int) -> list[str]:
         """Return the words of a sentence."""
@@ -180,6 +215,10 @@ class ParquetReader:
             )
         return sentence
 
+    def ids(self) -> list[str] | None:
+        """Return the ids of all sentences; None if they have none."""
+        return read_ids(self._file, self.path)
+
     def close(self) -> None:
         """Close the file."""
         self._cache.clear()
@@ -189,8 +228,9 @@ class ParquetReader:
         import pyarrow as pa
 
         schema = self._file.schema_arrow
-        expected = {"index": "int64", "words": "list", "shape": "list", "vectors": "list"}
-        expected["words_json"] = "string"
+        self._vectors = [name for name in schema.names if _VECTORS.fullmatch(name)] or ["vectors"]
+        expected = {"index": "int64", "words": "list", "shape": "list"}
+        expected |= {**dict.fromkeys(self._vectors, "list"), "words_json": "string"}
         kinds = {
             "int64": pa.types.is_int64,
             "list": pa.types.is_list,
@@ -205,6 +245,7 @@ class ParquetReader:
         try:
             metadata = json.loads((schema.metadata or {})[b"elmokit"])
             self.signature: dict[str, Any] | None = metadata["signature"]
+            self.job: str | None = metadata.get("job")
             layout = int(metadata["layout"])
         except (KeyError, ValueError, TypeError) as error:
             raise FormatError(
@@ -232,6 +273,16 @@ class ParquetReader:
                 self._cache.popitem(last=False)
         self._cache.move_to_end(key)
         return [column[position - self._starts[group]] for column in self._cache[key]]
+
+
+def _flat(values: Any) -> VectorArray:
+    """Return the numbers of a list of vectors, or of the flat list of version 1."""
+    import pyarrow as pa
+
+    while pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
+        values = values.flatten()
+    flat: VectorArray = values.to_numpy(zero_copy_only=False)
+    return flat
 
 
 def _is_shape(shape: list[int | None] | None) -> bool:

@@ -31,12 +31,14 @@ def load_vectors(path: str | os.PathLike[str]) -> Vectors:
 class Vectors(Sequence[VectorArray]):
     """The vectors of a file: one array per sentence, read when it is accessed.
 
-    A slice is a view of the same open file; closing either closes both.
+    A sentence is found by its number or, in a file that has ids, by its id. A slice is a view of
+    the same open file; closing either closes both.
     """
 
     def __init__(self, reader: VectorReader, rows: range) -> None:
         self._reader, self._rows = reader, rows
         self._open = [True]  # shared with the slices
+        self._positions: dict[str, int] | None = None
 
     @property
     def signature(self) -> dict[str, Any] | None:
@@ -46,6 +48,21 @@ class Vectors(Sequence[VectorArray]):
     def words(self, position: SupportsIndex) -> list[str] | None:
         """Return the words of a sentence; None if the file does not hold them."""
         return self._opened().words(self._rows[position])
+
+    @property
+    def ids(self) -> list[str] | None:
+        """The ids of the sentences, such as those of proteins; None if the file has none."""
+        ids = self._opened().ids()
+        return None if ids is None else [ids[row] for row in self._rows]
+
+    def position_of(self, id: str) -> int:
+        """Return the position of the sentence with this id, or raise `InputError`."""
+        if self._positions is None:
+            self._positions = {name: i for i, name in enumerate(self.ids or [])}
+        if id not in self._positions:
+            what = f"no sentence with the id {id!r}" if self._positions else "no ids"
+            raise InputError(f"{self._reader.path} has {what}")
+        return self._positions[id]
 
     def items(self) -> Iterator[tuple[list[str] | None, VectorArray]]:
         """Yield the words and the vectors of every sentence in order."""
@@ -61,10 +78,12 @@ class Vectors(Sequence[VectorArray]):
         return len(self._rows)
 
     @overload
-    def __getitem__(self, position: SupportsIndex) -> VectorArray: ...
+    def __getitem__(self, position: SupportsIndex | str) -> VectorArray: ...
     @overload
     def __getitem__(self, position: slice) -> Vectors: ...
-    def __getitem__(self, position: SupportsIndex | slice) -> VectorArray | Vectors:
+    def __getitem__(self, position: SupportsIndex | str | slice) -> VectorArray | Vectors:
+        if isinstance(position, str):
+            position = self.position_of(position)
         if isinstance(position, slice):
             view = Vectors(self._reader, self._rows[position])
             view._open = self._open

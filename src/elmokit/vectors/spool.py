@@ -4,9 +4,9 @@ Neither HDF5 nor Parquet survives a kill in the middle of a write, so the target
 until all sentences are in the spool beside it. A spool is
 
     MAGIC
-    header   u64 bytes, u32 crc, JSON {"dtype", "format", "signature"}
+    header   u64 bytes, u32 crc, JSON {"dtype", "format", "signature"}; "pooled" and "ids" if so
     record   u64 bytes of text, u64 layers (0: a plain (T, D) array), u64 T, u64 D, u32 crc,
-             text (the words as a JSON list in ASCII), the array's bytes
+             text (JSON in ASCII: the words as a list, or an object with "words"), the array's bytes
     …
     end      a record without text, whose T is the number of sentences: the input is complete
 
@@ -15,13 +15,14 @@ is cut off on opening. A spool knows nothing about the file that will be made fr
 """
 
 import contextlib
+import hashlib
 import io
 import json
 import os
 import struct
 import time
 import zlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -137,6 +138,10 @@ class Spool:
                 yield file.read(size)
                 file.seek(_array_bytes(shape, self.dtype), os.SEEK_CUR)
 
+    def job(self) -> str:
+        """Return a hash of everything that determines the file: settings and sentences."""
+        return job_hash(self.header, self.texts())
+
     def records(self) -> Generator[tuple[bytes, VectorArray], None, None]:
         """Yield the words of each sentence as JSON text, and its array; one at a time in memory."""
         with self.path.open("rb") as file:
@@ -154,6 +159,21 @@ class Spool:
                     )
                 array = np.frombuffer(body, self.dtype)
                 yield text, array.reshape(shape if shape[0] else shape[1:])
+
+    def sentences(self) -> Generator[tuple[str | None, list[str]], None, None]:
+        """Yield the id, if it has one, and the words of each sentence, without its array."""
+        for text in self.texts():
+            yield parse_text(text)
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether every sentence has an id."""
+        return bool(self.header.get("ids"))
+
+    @property
+    def pooled(self) -> bool:
+        """Whether an array is one vector, or one per layer, instead of one per word."""
+        return bool(self.header.get("pooled"))
 
     def _create(self) -> None:
         text = json.dumps(self.header, sort_keys=True).encode("ascii")
@@ -192,6 +212,20 @@ class Spool:
         view = memoryview(piece)
         while len(view):  # one write() takes at most 2 GB, and less if the disk is nearly full
             view = view[self._file.write(view) :]
+
+
+def job_hash(header: Mapping[str, Any], texts: Iterable[bytes]) -> str:
+    """Return the SHA-256 of the header and the texts of a run; equal runs write equal files."""
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for text in texts:
+        digest.update(f"\n{len(text)} ".encode() + text)
+    return digest.hexdigest()
+
+
+def parse_text(text: bytes) -> tuple[str | None, list[str]]:
+    """Return the id, None without one, and the words of a sentence from the text of its record."""
+    entry = json.loads(text)
+    return (entry.get("id"), entry["words"]) if isinstance(entry, dict) else (None, entry)
 
 
 def _array_bytes(shape: list[int], dtype: np.dtype[Any]) -> int:

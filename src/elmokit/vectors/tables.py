@@ -11,8 +11,11 @@ One row per word (layout "words"):
     vector     fixed_size_list<float or halffloat>[D]
 
 One row per sentence, whose word vectors were pooled (layout "pooled"): `sentence`, `text`,
-`word_count` and `vector`. With all layers, `layer_0`, `layer_1`, … take the place of `vector`. A
-lone surrogate, which Parquet cannot store, becomes U+FFFD.
+`word_count` and `vector`. Where sentences have ids, such as proteins, `id` comes first, and rows of
+words have neither `text` nor `start` and `end`: a protein of 35,000 residues would be repeated as
+often. Where texts were split into sentences, `row` (int64), after `sentence`, is the number of the
+text, counting from 0. With all layers, `layer_0`, `layer_1`, … take the place of `vector`. A lone
+surrogate, which Parquet cannot store, becomes U+FFFD.
 
 The metadata of the file has, under `elmokit`, the version, the layout, the number of sentences (one
 without words has no row) and the signature as JSON. A sentence is in one row group, and row groups
@@ -65,7 +68,7 @@ class TableFormat:
         import pyarrow.parquet as pq
 
         schema = _schema(self.layout, spool)
-        options = {"use_dictionary": ["word", "text"], "write_statistics": ["sentence"]}
+        options = {"use_dictionary": ["word", "text", "id"], "write_statistics": ["sentence", "id"]}
         with pq.ParquetWriter(path, schema, **options) as out:
             group: list[tuple[int, dict[str, Any], VectorArray]] = []
             size = 0
@@ -88,14 +91,19 @@ TABLES: dict[str, TableFormat] = {"words": TableFormat("words"), "pooled": Table
 """The layouts by name."""
 
 
-def describe_sentence(words: Sequence[str], text: str | None) -> dict[str, Any]:
+def describe_sentence(
+    words: Sequence[str], text: str | None, offsets: bool = True
+) -> dict[str, Any]:
     """Return what a table stores about a sentence besides its vectors.
 
     Args:
         words: The words of the sentence.
         text: The sentence as it was before it was split; by default the words with spaces between.
+        offsets: Whether to find the words in the text.
     """
     whole = " ".join(words) if text is None else text
+    if not offsets:
+        return {"words": list(words), "text": whole}
     starts, ends, position = [], [], 0
     for word in words:
         start = whole.find(word, position)
@@ -116,22 +124,22 @@ def _schema(layout: TableLayout, spool: Spool) -> Any:
     value = pa.from_numpy_dtype(spool.dtype)
     layers, dim = spool.shape or (0, 0)
     vector = pa.list_(value, dim) if dim else pa.list_(value)
+    columns = {"id": pa.string()} if spool.has_ids else {}
+    columns["sentence"] = pa.int64()
+    if spool.header["signature"].get("row_numbers"):
+        columns["row"] = pa.int64()
     if layout == "words":
-        columns = {
-            "sentence": pa.int64(),
-            "position": pa.int32(),
-            "word": pa.string(),
-            "start": pa.int32(),
-            "end": pa.int32(),
-            "text": pa.string(),
-        }
+        columns |= {"position": pa.int32(), "word": pa.string()}
+        if not spool.has_ids:
+            columns |= {"start": pa.int32(), "end": pa.int32(), "text": pa.string()}
     else:
-        columns = {"sentence": pa.int64(), "text": pa.string(), "word_count": pa.int32()}
+        columns |= {"text": pa.string(), "word_count": pa.int32()}
     metadata = {
         "layout": VERSION,
         "rows": layout,
         "sentences": spool.count,
         "signature": spool.header["signature"],
+        "job": spool.job(),
     }
     return pa.schema(
         columns | {name: vector for name in _vector_names(layers)},
@@ -152,6 +160,12 @@ def _table(
     numbers = np.repeat(np.array([number for number, _, _ in group], np.int64), per_row)
     texts = pa.array([_SURROGATE.sub("\ufffd", entry["text"]) for _, entry, _ in group])
     columns: dict[str, Any] = {"sentence": pa.array(numbers)}
+    rows_of = pa.array(np.repeat(np.arange(len(group)), per_row))
+    if "id" in schema.names:
+        ids = pa.array([_SURROGATE.sub("\ufffd", entry["id"]) for _, entry, _ in group])
+        columns = {"id": ids.take(rows_of), **columns}
+    if "row" in schema.names:
+        columns["row"] = pa.array(np.repeat([entry["row"] for _, entry, _ in group], per_row))
     if layout == "words":
         columns["position"] = pa.array(
             np.concatenate([np.arange(count, dtype=np.int32) for count in per_row])
@@ -160,9 +174,11 @@ def _table(
             [_SURROGATE.sub("\ufffd", word) for _, entry, _ in group for word in entry["words"]],
             pa.string(),
         )
-        for name, key in (("start", "starts"), ("end", "ends")):
-            columns[name] = pa.array([n for _, entry, _ in group for n in entry[key]], pa.int32())
-        columns["text"] = texts.take(pa.array(np.repeat(np.arange(len(group)), per_row)))
+        if "text" in schema.names:
+            for name, key in (("start", "starts"), ("end", "ends")):
+                offsets = [n for _, entry, _ in group for n in entry[key]]
+                columns[name] = pa.array(offsets, pa.int32())
+            columns["text"] = texts.take(rows_of)
     else:
         columns["text"] = texts
         columns["word_count"] = pa.array([len(entry["words"]) for _, entry, _ in group], pa.int32())
@@ -185,6 +201,34 @@ def table_layout(path: Path) -> TableLayout | None:
     except Exception:  # whatever is wrong with the file is reported by the reader of arrays
         return None
     return rows if rows in TABLES else None
+
+
+def read_ids(file: Any, path: Path, sentences: int | None = None) -> list[str] | None:
+    """Return the ids of the sentences of an open Parquet file; None if it has none.
+
+    Args:
+        file: The file, as pyarrow opens it.
+        path: Its path, for messages.
+        sentences: Number of sentences of a table; None if every sentence has exactly one row.
+    """
+    import pyarrow as pa
+
+    if "id" not in file.schema_arrow.names:
+        return None
+    ids: list[str] = [""] * (sentences or 0)  # a sentence without words has no row in a table
+    try:
+        columns = ["id"] if sentences is None else ["id", "sentence"]
+        for batch in file.iter_batches(1 << 16, columns=columns):
+            if sentences is None:
+                ids += batch.column("id").to_pylist()
+                continue
+            numbers, first = np.unique(batch.column("sentence").to_numpy(), return_index=True)
+            found = batch.column("id").take(pa.array(first)).to_pylist()
+            for number, identifier in zip(numbers.tolist(), found, strict=True):
+                ids[number] = identifier
+    except (pa.ArrowException, OSError, IndexError) as error:
+        raise FormatError(f"{path}: its ids cannot be read: {error}") from None
+    return ids
 
 
 class TableReader:
@@ -216,6 +260,7 @@ class TableReader:
                 f"up to {VERSION}; update it with: pip install -U elmokit"
             )
         self.signature: dict[str, Any] | None = metadata["signature"]
+        self.job: str | None = metadata.get("job")
         self.count = int(metadata["sentences"])
         self._pooled = metadata["rows"] == "pooled"
         names = [name for name in schema.names if re.fullmatch(r"vector|layer_\d+", name)]
@@ -258,6 +303,10 @@ class TableReader:
             return None
         words: list[str] = self._rows(position).column("word").to_pylist()
         return words
+
+    def ids(self) -> list[str] | None:
+        """Return the ids of all sentences; None if they have none."""
+        return read_ids(self._file, self.path, self.count)
 
     def close(self) -> None:
         """Close the file."""

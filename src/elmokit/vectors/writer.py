@@ -14,8 +14,8 @@ import numpy as np
 from elmokit.errors import InputError, InputTypeError
 from elmokit.storage import atomic_write, explain_write_errors
 from elmokit.vectors.file_formats import VectorFormat, VectorLayout, format_for, partial_path
-from elmokit.vectors.spool import DTYPES, Spool, VectorArray
-from elmokit.vectors.tables import describe_sentence
+from elmokit.vectors.spool import DTYPES, Spool, VectorArray, parse_text
+from elmokit.vectors.tables import TABLES, TableFormat, describe_sentence
 
 
 def open_writer(
@@ -26,6 +26,7 @@ def open_writer(
     restart: bool = False,
     overwrite: bool = False,
     layout: VectorLayout = "arrays",
+    ids: bool = False,
 ) -> VectorWriter:
     """Begin a file of vectors, or continue one whose writing was interrupted.
 
@@ -36,23 +37,18 @@ def open_writer(
         dtype: Precision in the file: `"float32"` or `"float16"`.
         restart: Discard what an interrupted run has stored.
         overwrite: Replace the file if it exists, in one step at the end.
-        layout: `"arrays"`: an array per sentence. `"words"` and `"pooled"`: a Parquet table with a
-            row per word, or a row per sentence with one vector.
+        layout: `"arrays"`: an array per sentence. `"pooled"`: one vector per sentence. `"words"`: a
+            Parquet table with a row per word.
+        ids: Whether every sentence has an id, by which it can be found in the file.
     """
     target = Path(path)
     file_format = format_for(target, layout)
     file_format.check_installed()
-    if dtype not in DTYPES:
-        raise InputError(f"dtype is {dtype!r}; expected one of {', '.join(map(repr, DTYPES))}")
+    header = make_header(file_format, signature or {}, dtype, layout, ids)
     if not target.parent.is_dir():
         raise InputError(f"{target}: the directory {target.parent} does not exist; create it first")
     if target.is_dir():
         raise InputError(f"{target} is a directory; expected the name of a file to write")
-    header = {
-        "dtype": dtype,
-        "format": file_format.NAME,
-        "signature": _as_json(signature or {}),
-    }
     unfinished = partial_path(target)
     exists = InputError(
         f"{target} exists; write to another file, or replace it with overwrite=True (--force)"
@@ -67,6 +63,60 @@ def open_writer(
         spool.close(remove=spool.count == 0)
         raise exists
     return VectorWriter(target, file_format, spool, layout)
+
+
+def make_header(
+    file_format: VectorFormat,
+    signature: Mapping[str, Any],
+    dtype: str,
+    layout: VectorLayout,
+    ids: bool = False,
+) -> dict[str, Any]:
+    """Return all settings of a run; see `open_writer`."""
+    if dtype not in DTYPES:
+        raise InputError(f"dtype is {dtype!r}; expected one of {', '.join(map(repr, DTYPES))}")
+    header: dict[str, Any] = {"dtype": dtype, "format": file_format.NAME}
+    header["signature"] = _as_json(signature)
+    if ids:
+        header["ids"] = True
+    if layout == "pooled" and not isinstance(file_format, TableFormat):  # tables say it themselves
+        header["pooled"] = True
+    return header
+
+
+def record_sentence(
+    words: Sequence[str],
+    text: str | None,
+    position: int,
+    header: Mapping[str, Any],
+    id: str | None = None,
+    row: int | None = None,
+) -> bytes:
+    """Return what is stored about a sentence besides its vectors.
+
+    Args:
+        words: The words of the sentence.
+        text: The sentence as it was before it was split into words.
+        position: Number of the sentence, for error messages.
+        header: Settings of the run, as `make_header` returns them.
+        id: Id of the sentence, if the file has ids.
+        row: Number of the input row that the sentence is from, for a table.
+    """
+    has_ids = bool(header.get("ids"))
+    if isinstance(id, str) is not has_ids:
+        expected = "an id for every sentence" if has_ids else "no ids"
+        raise InputError(f"sentence {position} has the id {id!r}; expected {expected}")
+    plain = _text_of(words, position)
+    entry: dict[str, Any] = {} if id is None else {"id": id}
+    if header["format"] in {table.NAME for table in TABLES.values()}:
+        entry |= describe_sentence(words, text, offsets=id is None)
+        if row is not None:
+            entry["row"] = int(row)
+    elif id is None:
+        return plain
+    else:
+        entry["words"] = list(words)
+    return json.dumps(entry).encode("ascii")
 
 
 class VectorWriter:
@@ -90,15 +140,20 @@ class VectorWriter:
         self._stored = spool.texts()
         self._skipped = 0
 
-    def skip(self, words: Sequence[str], text: str | None = None) -> None:
+    def skip(
+        self,
+        words: Sequence[str],
+        text: str | None = None,
+        id: str | None = None,
+        row: int | None = None,
+    ) -> None:
         """Pass over one of the first `done` sentences; raise `InputError` if it has changed."""
         position = self._skipped
         if position == self.done:
             raise InputError(f"sentence {position} is not stored yet; call write(), not skip()")
         stored = next(self._stored)
-        if self._record(words, text, position) != stored:
-            before = json.loads(stored)
-            before = before if self._layout == "arrays" else before["words"]
+        if self._record(words, text, position, id, row) != stored:
+            _, before = parse_text(stored)
             raise InputError(
                 f"sentence {position} (counting from 0) differs from the one that the interrupted "
                 f"run stored: found {_short(words)}, stored {_short(before)}; give the "
@@ -106,7 +161,14 @@ class VectorWriter:
             )
         self._skipped += 1
 
-    def write(self, words: Sequence[str], array: VectorArray, text: str | None = None) -> None:
+    def write(
+        self,
+        words: Sequence[str],
+        array: VectorArray,
+        text: str | None = None,
+        id: str | None = None,
+        row: int | None = None,
+    ) -> None:
         """Store the next sentence.
 
         Args:
@@ -114,6 +176,9 @@ class VectorWriter:
             array: Their vectors, (T, D) or (L+1, T, D); in the layout `"pooled"`, (D,) or (L+1, D).
             text: The sentence as it was before it was split into words, for a table; by default
                 the words with spaces between them.
+            id: The id of the sentence, in a file that was opened with `ids=True`.
+            row: Number of the input row that the sentence is from, for a table whose signature has
+                `row_numbers`.
         """
         position = self._spool.count
         if self._skipped < self.done:
@@ -121,7 +186,7 @@ class VectorWriter:
                 f"{self.done} sentences are stored already, but only {self._skipped} of them were "
                 "skipped; call skip(words) for each of the first `done` sentences"
             )
-        record = self._record(words, text, position)
+        record = self._record(words, text, position, id, row)
         pooled = self._layout == "pooled"
         if pooled and isinstance(array, np.ndarray) and array.ndim in (1, 2):
             array = array[..., None, :]
@@ -134,12 +199,15 @@ class VectorWriter:
         with explain_write_errors(self._target, kept=self._kept):
             self._spool.append(record, array)
 
-    def _record(self, words: Sequence[str], text: str | None, position: int) -> bytes:
-        """Return what the spool stores about a sentence besides its vectors."""
-        plain = _text_of(words, position)
-        if self._layout == "arrays":
-            return plain
-        return json.dumps(describe_sentence(words, text)).encode("ascii")
+    def _record(
+        self,
+        words: Sequence[str],
+        text: str | None,
+        position: int,
+        id: str | None,
+        row: int | None,
+    ) -> bytes:
+        return record_sentence(words, text, position, self._spool.header, id, row)
 
     def __enter__(self) -> Self:
         return self

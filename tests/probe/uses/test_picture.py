@@ -81,6 +81,10 @@ def test_a_page_needs_no_other_file(elmo: Elmo) -> None:
     assert page.startswith("<!doctype html>") and page.count("<tr data-item") == 4
     assert "<strong>bank</strong> lent" in page and "&lt;b&gt;" in page and MARKUP not in page
     assert not re.search(r'(src|href)="', page)
+    assert "sat by the <strong>bank</strong>.<" in page, (
+        "as running text, without spaces before punctuation"
+    )
+    assert "<strong>bank</strong> a" in draw_uses(elmo, "bank", ["a\0 bank a"], format="html")
 
 
 def test_one_use_can_be_drawn(elmo: Elmo) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from elmokit.errors import FormatError, InputError
-from elmokit.tasks.qa.answers import Answer, Prediction, render, to_record, write
+from elmokit.tasks.qa.answers import AnswerSpan, Prediction, render, to_record, write
 from elmokit.tasks.qa.data import UNANSWERABLE, Passage, label_set, labels, parse, read
 
 CONTEXT = "The Apollo program ran from 1961–72. It didn't stop (NASA) there.  “Why?” It's\nunknown."
@@ -189,10 +189,10 @@ def test_there_is_nothing_to_remember() -> None:
     assert label_set([parse([CONTEXT, "Who?"])]) == {}
 
 
-def found(text: str, score: float) -> Answer:
+def found(text: str, score: float) -> AnswerSpan:
     """An answer in the context."""
     start = CONTEXT.index(text)
-    return Answer(text, start, start + len(text), score)
+    return AnswerSpan(text, start, start + len(text), score)
 
 
 def test_predictions_are_written_by_id(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_long_passage_is_shown_around_the_answer_by_whole_words() -> None:
     words = [f"w{k}" for k in range(400)]
     passage = " ".join(words)
     start = passage.index("w200")
-    text = render(parse([passage, "Who?"]), Prediction(Answer("w200", start, start + 4, 0.9)))
+    text = render(parse([passage, "Who?"]), Prediction(AnswerSpan("w200", start, start + 4, 0.9)))
     shown = text.plain.split("\n")[1].split()
     assert shown[0] == shown[-1] == "…"
     assert set(shown[1:-1]) < set(words) and "w200" in shown

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import GOLDEN
 
 from elmokit.errors import InputError
-from elmokit.tasks.qa.answers import Answer, Prediction
+from elmokit.tasks.qa.answers import AnswerSpan, Prediction
 from elmokit.tasks.qa.data import Example, Gold, Passage
 from elmokit.tasks.qa.metric import exact_match, f1, normalize_answer, score
 
@@ -23,7 +23,7 @@ def asked(golds: list[str]) -> Example:
 
 def answered(text: str | None) -> Prediction | None:
     """An answer; only its text matters here."""
-    return None if text is None else Prediction(Answer(text, 0, len(text), 1.0))
+    return None if text is None else Prediction(AnswerSpan(text, 0, len(text), 1.0))
 
 
 def test_every_case_scores_as_the_official_script_says() -> None:

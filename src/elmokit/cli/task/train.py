@@ -84,7 +84,7 @@ def command(options: TaskOptions, out: str, resume: bool, threads: int, as_json:
 
 def _resumed_settings(directory: Path, options: TaskOptions) -> Settings:
     """Return the settings of the run to resume; `fit` rejects options that differ from them."""
-    from elmokit.tasks.fitting import PLAN, TRAINING, read_plan
+    from elmokit.tasks.plan import PLAN, TRAINING, read_plan
     from elmokit.tasks.settings import Settings
 
     settings = {**read_plan(directory)["settings"], "task": options.task}

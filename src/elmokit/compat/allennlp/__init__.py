@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         ELMoTokenCharactersIndexer,
         batch_to_ids,
     )
+    from elmokit.compat.allennlp.lstm_cell import LstmCellWithProjection
 
 __all__ = [
     "DEFAULT_BATCH_SIZE",
@@ -43,6 +44,7 @@ __all__ = [
     "ElmoLstm",
     "ElmoTokenEmbedder",
     "Highway",
+    "LstmCellWithProjection",
     "ScalarMix",
     "_ElmoBiLm",  # private in AllenNLP too, but widely used
     "_ElmoCharacterEncoder",
@@ -64,6 +66,7 @@ _load_name, __dir__ = lazy_exports(
         "ElmoLstm": "elmokit.compat.allennlp.elmo_lstm",
         "ElmoTokenEmbedder": "elmokit.compat.allennlp.elmo",
         "Highway": "elmokit.compat.allennlp.character_encoder",
+        "LstmCellWithProjection": "elmokit.compat.allennlp.lstm_cell",
         "ScalarMix": "elmokit.compat.allennlp.elmo",
         "_ElmoBiLm": "elmokit.compat.allennlp.bilm",
         "_ElmoCharacterEncoder": "elmokit.compat.allennlp.character_encoder",

@@ -102,6 +102,14 @@ class _ElmoBiLm(torch.nn.Module):
             "mask": batch.mask(marks=True).to(like.device),
         }
 
+    def add_bos_and_eos(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Return ids (B, T+2, C) with the sentence marks and their mask, for ids (B, T, C).
+
+        `forward` does it by itself. Without a character encoder, which may be removed where word
+        vectors are cached, there are no ids of the marks.
+        """
+        return self._token_embedder.add_bos_and_eos(inputs)
+
     # -- modules that others have changed ------------------------------------------------------
 
     def _is_changed(self) -> bool:

@@ -128,17 +128,21 @@ class _ElmoCharacterEncoder(torch.nn.Module):
         There are vectors of the sentence marks too. Where there is no word, the vector is that of
         the mask character, as in AllenNLP.
         """
+        ids_BTC, mask_BT = self.add_bos_and_eos(inputs)
+        words_UC, index = torch.unique(ids_BTC.flatten(0, 1), dim=0, return_inverse=True)
+        vectors_UP = self._encode(words_UC.to(self._char_embedding_weights.device))
+        vectors_BTP = vectors_UP[index.to(vectors_UP.device)].view(*mask_BT.shape, -1)
+        return {"mask": mask_BT.to(vectors_UP.device), "token_embedding": vectors_BTP}
+
+    def add_bos_and_eos(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Return ids (B, T+2, C) with the sentence marks and their mask, for ids (B, T, C)."""
         check_character_ids(inputs, self._config)
-        ids_BTC, mask_BT = add_sentence_boundary_token_ids(
+        return add_sentence_boundary_token_ids(
             inputs,
             (inputs > 0).any(dim=-1),
             self._beginning_of_sentence_characters,
             self._end_of_sentence_characters,
         )
-        words_UC, index = torch.unique(ids_BTC.flatten(0, 1), dim=0, return_inverse=True)
-        vectors_UP = self._encode(words_UC.to(self._char_embedding_weights.device))
-        vectors_BTP = vectors_UP[index.to(vectors_UP.device)].view(*mask_BT.shape, -1)
-        return {"mask": mask_BT.to(vectors_UP.device), "token_embedding": vectors_BTP}
 
     def _encode(self, ids_UC: Tensor) -> Tensor:
         """Return the vectors (U, P) of words."""

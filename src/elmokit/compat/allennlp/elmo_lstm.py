@@ -18,6 +18,7 @@ from elmokit.bilm.config import BiLMConfig, CharCNNConfig, LSTMConfig
 from elmokit.bilm.weights import expected_shapes
 from elmokit.compat.allennlp.character_encoder import FixedLinear
 from elmokit.compat.allennlp.files import WEIGHTS, PathOrURL, local_file
+from elmokit.compat.allennlp.lstm_cell import LstmCellWithProjection
 from elmokit.compat.allennlp.names import lstm_from_allennlp, lstm_to_allennlp
 from elmokit.errors import ConfigError, InputError
 from elmokit.formats.allennlp import read_lstm_weights
@@ -97,20 +98,20 @@ class ElmoLstm(torch.nn.Module):
         for name in theirs:
             cell, part, kind = name.split(".")
             if cell not in self._modules:
-                self.add_module(cell, torch.nn.Module())
+                self.add_module(cell, _empty_cell(config.lstm, cell.startswith("forward")))
             if kind == "weight":
                 linear = FixedLinear(theirs[name], theirs.get(f"{cell}.{part}.bias"))
-                self.get_submodule(cell).add_module(part, linear)
+                setattr(self.get_submodule(cell), part, linear)
 
     @property
-    def forward_layers(self) -> list[torch.nn.Module]:
+    def forward_layers(self) -> list[LstmCellWithProjection]:
         """The cells of the forward LSTM, one per layer."""
-        return [self.get_submodule(f"forward_layer_{i}") for i in range(self.num_layers)]
+        return [getattr(self, f"forward_layer_{i}") for i in range(self.num_layers)]
 
     @property
-    def backward_layers(self) -> list[torch.nn.Module]:
+    def backward_layers(self) -> list[LstmCellWithProjection]:
         """The cells of the backward LSTM, one per layer."""
-        return [self.get_submodule(f"backward_layer_{i}") for i in range(self.num_layers)]
+        return [getattr(self, f"backward_layer_{i}") for i in range(self.num_layers)]
 
     def load_weights(self, weight_file: PathOrURL) -> None:
         """Read the weights of the LSTMs from an HDF5 file of bilm-tf or AllenNLP."""
@@ -186,6 +187,22 @@ class ElmoLstm(torch.nn.Module):
             pairs = zip(new, self._states, strict=True)
             new = [torch.cat([part, old[:, rows:].to(part)], dim=1) for part, old in pairs]
         self._states = new[0], new[1]
+
+
+def _empty_cell(lstm: LSTMConfig, go_forward: bool) -> LstmCellWithProjection:
+    """Return a cell whose linear layers are still to be set."""
+    with torch.device("meta"):
+        cell = LstmCellWithProjection(
+            lstm.width,
+            lstm.width,
+            lstm.cells,
+            go_forward,
+            memory_cell_clip_value=lstm.cell_clip,
+            state_projection_clip_value=lstm.projection_clip,
+        )
+    if not lstm.projection:
+        cell.state_projection = None
+    return cell
 
 
 def _extend(state: TensorState, rows: int) -> TensorState:

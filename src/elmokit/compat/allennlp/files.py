@@ -9,7 +9,6 @@ import hashlib
 import os
 import re
 from pathlib import Path
-from typing import BinaryIO
 
 from elmokit.bilm.model import BiLM
 from elmokit.elmo import Elmo
@@ -74,15 +73,5 @@ class _Pair(ModelSource):
         """Return the path of a file, for messages."""
         return str(self._files[name])
 
-    def size(self, name: str) -> int:
-        """Return the size of a file in bytes."""
-        return self._files[name].stat().st_size
-
-    def read(self, name: str) -> bytes:
-        """Return the contents of a file."""
-        self._check_size(name)
-        return self._files[name].read_bytes()
-
-    def open(self, name: str) -> BinaryIO:
-        """Open a file for reading."""
-        return self._files[name].open("rb")
+    def _path(self, name: str) -> Path:
+        return self._files[name]

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from elmokit.bilm.config import CharCNNConfig, LSTMConfig
-from elmokit.bilm.weights import DIRECTIONS
-from elmokit.engine.reference import FORGET_BIAS
+from elmokit.bilm.weights import DIRECTIONS, FORGET_BIAS
 
 TOKEN_EMBEDDER, LSTM = "_token_embedder.", "_elmo_lstm."
 """Where the two halves of a biLM stand in AllenNLP's state dict."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.errors import FormatError, InputError
-from elmokit.tasks.fitting import LOG, PLAN, TRAINING
+from elmokit.tasks.plan import LOG, PLAN, TRAINING
 from elmokit.tasks.settings import Settings
 from elmokit.tasks.systems import canonical, system_name
 from elmokit.tasks.trained import MODEL_FILE, TASK_FILE, read_task_file

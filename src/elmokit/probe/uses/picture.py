@@ -12,6 +12,7 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo, Sentence
 from elmokit.errors import InputError
 from elmokit.figures import PanelItem, ScatterPanel, draw_scatter_panels
+from elmokit.probe.excerpt import running_text
 from elmokit.probe.plane import project_to_plane
 from elmokit.probe.uses.collect import CollectedUses, collect_uses
 
@@ -123,24 +124,31 @@ def _layer_note(collected: CollectedUses, layer: int) -> str:
 
 
 def _tooltip(words: Sequence[str], sense: str) -> str:
-    sentence = " ".join(words)
+    sentence = running_text(words)
     return f"{sense}: {sentence}" if sense else sentence
 
 
 # -- the page ------------------------------------------------------------------------------------
 
+_MARK = "\0"
+"""Character around the word in a sentence while the sentence becomes HTML; no text has it."""
 _STYLE = """
-:root{color-scheme:light dark}
-body{font:15px/1.5 system-ui,sans-serif;max-width:900px;margin:1.5rem auto;padding:0 1rem}
-svg{width:100%;height:auto}
-svg [data-item]{transition:opacity .1s}
+:root{color-scheme:light dark;--ink:#222;--gray:#5b6570;--sheet:#fff}
+@media (prefers-color-scheme:dark){:root{--ink:#e8ebee;--gray:#9aa5b1;--sheet:#15191e}}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--sheet);
+max-width:900px;margin:1.5rem auto;padding:0 1rem}
+.figure{overflow-x:auto}
+svg{display:block;width:100%;min-width:640px;height:auto}
+svg [data-item]{transition:opacity .1s;cursor:pointer}
 .focus svg [data-item]{opacity:.15}
 .focus svg .on-item{opacity:1}
-.focus svg circle.on-item{stroke:currentColor;stroke-width:2}
+.focus svg circle.on-item{stroke:var(--ink);stroke-width:2}
+p{color:var(--gray)}
 table{border-collapse:collapse;width:100%}
-td{padding:.15rem .5rem;vertical-align:top}
-td.sense{white-space:nowrap;opacity:.7}
+td{padding:.2rem .5rem;vertical-align:top;overflow-wrap:anywhere}
+td.sense{white-space:nowrap;color:var(--gray)}
 tr.on-item{background:color-mix(in srgb,currentColor 12%,transparent)}
+@media print{svg{min-width:0}}
 """
 _SCRIPT = """
 const marked=new Set();
@@ -156,6 +164,13 @@ function mark(item){
 document.addEventListener('mouseover',event=>{
   mark(event.target.closest('[data-item]')?.dataset.item);
 });
+document.addEventListener('click',event=>{
+  const item=event.target.closest('svg [data-item]')?.dataset.item;
+  if(item!==undefined){
+    document.querySelector(`tr[data-item="${item}"]`).scrollIntoView({block:'center'});
+    mark(item);
+  }
+});
 """
 
 
@@ -164,15 +179,19 @@ def _page(collected: CollectedUses, svg: str) -> str:
     rows = []
     with_senses = any(use.sense for use in collected.uses)
     for number, use in enumerate(collected.uses):
-        words = [html.escape(word) for word in use.words]
-        words[use.position] = f"<strong>{words[use.position]}</strong>"
+        words = [word.replace(_MARK, "") for word in use.words]
+        words[use.position] = f"{_MARK}{words[use.position]}{_MARK}"
+        before, word, after = html.escape(running_text(words), quote=False).split(_MARK)
+        sentence = f"{before}<strong>{word}</strong>{after}"
         sense = f'<td class="sense">{html.escape(use.sense)}</td>' if with_senses else ""
-        rows.append(f'<tr data-item="{number}">{sense}<td dir="auto">{" ".join(words)}</td></tr>')
+        rows.append(f'<tr data-item="{number}">{sense}<td dir="auto">{sentence}</td></tr>')
     title = html.escape(f"Uses of “{collected.word}”")
     return (
         '<!doctype html>\n<html><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{title}</title><style>{_STYLE}</style></head>\n<body>\n{svg}"
-        "<p>Point at a dot or a sentence to find it in every layer.</p>\n"
+        f"<title>{title}</title><style>{_STYLE}</style></head>\n<body>\n"
+        f'<div class="figure">\n{svg}</div>\n'
+        "<p>Point at a dot or a sentence to find it in every layer; click a dot to go to its "
+        "sentence.</p>\n"
         f"<table>\n{chr(10).join(rows)}\n</table>\n<script>{_SCRIPT}</script>\n</body></html>\n"
     )

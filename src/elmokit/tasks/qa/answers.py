@@ -18,7 +18,7 @@ WINDOW = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerSpan:
     """A predicted answer: a part of the passage."""
 
     text: str
@@ -35,9 +35,9 @@ class Answer:
 class Prediction:
     """The best answer, and the runners-up."""
 
-    best: Answer
+    best: AnswerSpan
     """The best answer."""
-    others: tuple[Answer, ...] = ()
+    others: tuple[AnswerSpan, ...] = ()
     """The next best answers that do not overlap it or each other, best first."""
 
 
@@ -57,7 +57,7 @@ def write(
 def to_record(example: Example, prediction: Prediction) -> dict[str, Any]:
     """Return a question and its predicted answers as a JSON object."""
 
-    def fields(answer: Answer) -> dict[str, Any]:
+    def fields(answer: AnswerSpan) -> dict[str, Any]:
         return {
             "text": answer.text,
             "start": answer.start,

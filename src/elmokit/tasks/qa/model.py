@@ -31,7 +31,7 @@ from torch.nn import functional as F
 from elmokit.errors import InputError
 from elmokit.tasks.attention import attend, masked_softmax
 from elmokit.tasks.character_cnn import CharacterCNN
-from elmokit.tasks.qa.answers import Answer, Prediction
+from elmokit.tasks.qa.answers import AnswerSpan, Prediction
 from elmokit.tasks.qa.data import Example, Passage
 from elmokit.tasks.recurrent import LockedDropout, LongBiLSTM
 from elmokit.tasks.task import Preset, TrainingConfig
@@ -302,5 +302,5 @@ def _prediction(
     answers = []
     for begin, end, score in chosen[: 1 + RUNNERS_UP]:
         start, stop = passage.characters(begin, end)
-        answers.append(Answer(passage.text[start:stop], start, stop, score))
+        answers.append(AnswerSpan(passage.text[start:stop], start, stop, score))
     return Prediction(answers[0], tuple(answers[1:]))

@@ -1,0 +1,115 @@
+"""One system in a process of its own: reads one JSON object per line, and writes one per line.
+
+    python benchmarks/alternatives/encoder_worker.py builtin --threads 2
+
+    {"command": "embed", "sentences": [["She", "went"], …]}     seconds, words
+    {"command": "tags", "train": FILE, "test": FILE, "words": N}    accuracy of a linear probe
+    {"command": "senses", "semcor": DIR, "test": FILE, "sentences": N}   share of right senses
+
+The first line that it writes says how long it took from the start of the process to the first
+vector, and how large the model is. Every line has the peak memory of the process so far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+STARTED = time.time()
+
+
+def main() -> None:
+    """Load a system and answer requests until stdin ends."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("system", help="name of a system (systems.py)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--began", type=float, default=STARTED, help="time.time() of the caller")
+    arguments = parser.parse_args()
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")  # libraries print to stdout
+    os.dup2(2, 1)
+
+    def write(content: dict[str, Any]) -> None:
+        unit = 1 if sys.platform == "darwin" else 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+        answers.write(json.dumps({**content, "peak_mb": peak}) + "\n")
+        answers.flush()
+
+    from systems import load
+
+    encoder = load(arguments.system, arguments.threads)
+    encoder.embed([["She", "went", "to", "the", "bank", "."]])
+    seconds = time.time() - arguments.began
+    disk = sum(path.stat().st_size for path in encoder.files()) or getattr(encoder, "_bytes", 0)
+    write({"seconds": seconds, "disk_mb": disk / 1e6, "dim": encoder.dim})
+    commands: dict[str, Callable[..., dict[str, Any]]] = {
+        "embed": time_embedding,
+        "tags": probe_tags,
+        "senses": probe_senses,
+    }
+    for line in sys.stdin:
+        request = json.loads(line)
+        write(commands[request.pop("command")](encoder, **request))
+
+
+def time_embedding(encoder: Any, sentences: list[list[str]]) -> dict[str, Any]:
+    """Embed the sentences in one call."""
+    start = time.perf_counter()
+    encoder.embed(sentences)
+    return {"seconds": time.perf_counter() - start, "words": sum(map(len, sentences))}
+
+
+def probe_tags(encoder: Any, train: str, test: str, words: int | None) -> dict[str, Any]:
+    """Train a linear classifier on frozen vectors and return its accuracy, layer by layer."""
+    import numpy as np
+
+    from elmokit.nn.threads import torch_threads
+    from elmokit.probe.tags.data import read_tagged
+    from elmokit.probe.tags.linear import fit_linear
+
+    sets = [read_tagged(path) for path in (train, test)]
+    sets[0] = sets[0] if words is None else sets[0].first(words)
+    column = next(iter(sets[0].tags))
+    names = sorted(set(sets[0].tags[column]))
+    classes = [
+        np.array([names.index(t) if t in names else -1 for t in each.tags[column]]) for each in sets
+    ]
+    vectors = [np.concatenate(list(encoder.stream(each.sentences)), axis=1) for each in sets]
+    scores = []
+    for layer in range(encoder.layers):
+        with torch_threads(1):  # the classifiers are too small to be divided
+            classifier = fit_linear([vectors[0][layer]], classes[0])
+            scores.append(float((classifier.predict([vectors[1][layer]]) == classes[1]).mean()))
+    return {"column": column, "layers": scores, "train": len(classes[0]), "test": len(classes[1])}
+
+
+def probe_senses(encoder: Any, semcor: str, test: str, sentences: int | None) -> dict[str, Any]:
+    """Choose the nearest sense of SemCor for each instance; return the share of right ones."""
+    from dataclasses import replace
+
+    from elmokit.probe.senses.evaluation_sets import find_gold_keys, read_evaluation_set
+    from elmokit.probe.senses.measure import TRAINED, choose_senses
+    from elmokit.probe.senses.semcor import read_semcor
+    from elmokit.probe.senses.wordnet import find_wordnet, read_wordnet
+
+    corpus = read_semcor(semcor)
+    if sentences is not None:
+        corpus = replace(corpus, sentences=corpus.sentences[:sentences])
+    instances = read_evaluation_set(test, find_gold_keys(test))
+    wordnet = read_wordnet(find_wordnet())
+    answers = choose_senses({TRAINED: encoder}, corpus, [instances], wordnet)
+    layers = [
+        float(answers.method(TRAINED, str(layer)).correct_N.mean())
+        for layer in range(encoder.layers)
+    ]
+    frequent = float(answers.method("", "frequent").correct_N.mean())
+    return {"layers": layers, "frequent": frequent, "instances": len(answers.part_N)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""ONNX files, which run in onnxruntime without elmokit: written and described, not loaded."""
