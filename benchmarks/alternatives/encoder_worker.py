@@ -3,8 +3,10 @@
     python benchmarks/alternatives/encoder_worker.py builtin --threads 2
 
     {"command": "embed", "sentences": [["She", "went"], …]}     seconds, words
-    {"command": "tags", "train": FILE, "test": FILE, "words": N}    accuracy of a linear probe
-    {"command": "senses", "semcor": DIR, "test": FILE, "sentences": N}   share of right senses
+    {"command": "tags", "train": FILE, "dev": FILE, "test": FILE, "words": N}
+                                         accuracy of a linear probe, layer by layer
+    {"command": "senses", "semcor": DIR, "dev": FILE, "test": FILE, "sentences": N}
+                                         share of right senses, layer by layer
 
 The first line that it writes says how long it took from the start of the process to the first
 vector, and how large the model is. Every line has the peak memory of the process so far.
@@ -64,7 +66,7 @@ def time_embedding(encoder: Any, sentences: list[list[str]]) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - start, "words": sum(map(len, sentences))}
 
 
-def probe_tags(encoder: Any, train: str, test: str, words: int | None) -> dict[str, Any]:
+def probe_tags(encoder: Any, train: str, dev: str, test: str, words: int | None) -> dict[str, Any]:
     """Train a linear classifier on frozen vectors and return its accuracy, layer by layer."""
     import numpy as np
 
@@ -72,27 +74,37 @@ def probe_tags(encoder: Any, train: str, test: str, words: int | None) -> dict[s
     from elmokit.probe.tags.data import read_tagged
     from elmokit.probe.tags.linear import fit_linear
 
-    sets = [read_tagged(path) for path in (train, test)]
-    sets[0] = sets[0] if words is None else sets[0].first(words)
-    column = next(iter(sets[0].tags))
-    names = sorted(set(sets[0].tags[column]))
-    classes = [
-        np.array([names.index(t) if t in names else -1 for t in each.tags[column]]) for each in sets
-    ]
-    vectors = [np.concatenate(list(encoder.stream(each.sentences)), axis=1) for each in sets]
-    scores = []
+    sets = {"train": read_tagged(train), "dev": read_tagged(dev), "test": read_tagged(test)}
+    if words is not None:
+        sets["train"] = sets["train"].first(words)
+    column = next(iter(sets["train"].tags))
+    names = sorted(set(sets["train"].tags[column]))
+    classes = {
+        part: np.array([names.index(tag) if tag in names else -1 for tag in each.tags[column]])
+        for part, each in sets.items()
+    }
+    vectors = {
+        part: np.concatenate(list(encoder.stream(each.sentences)), axis=1)
+        for part, each in sets.items()
+    }
+    scores: dict[str, list[float]] = {"dev": [], "test": []}
     for layer in range(encoder.layers):
         with torch_threads(1):  # the classifiers are too small to be divided
-            classifier = fit_linear([vectors[0][layer]], classes[0])
-            scores.append(float((classifier.predict([vectors[1][layer]]) == classes[1]).mean()))
-    return {"column": column, "layers": scores, "train": len(classes[0]), "test": len(classes[1])}
+            classifier = fit_linear([vectors["train"][layer]], classes["train"])
+            for part, values in scores.items():
+                answers = classifier.predict([vectors[part][layer]])
+                values.append(float((answers == classes[part]).mean()))
+    sizes = {part: len(each) for part, each in classes.items()}
+    return {"column": column, "layers": scores["test"], "dev": scores["dev"], "words": sizes}
 
 
-def probe_senses(encoder: Any, semcor: str, test: str, sentences: int | None) -> dict[str, Any]:
+def probe_senses(
+    encoder: Any, semcor: str, dev: str, test: str, sentences: int | None
+) -> dict[str, Any]:
     """Choose the nearest sense of SemCor for each instance; return the share of right ones."""
     from dataclasses import replace
 
-    from elmokit.probe.senses.evaluation_sets import find_gold_keys, read_evaluation_set
+    from elmokit.probe.senses.evaluation_sets import read_evaluation_set
     from elmokit.probe.senses.measure import TRAINED, choose_senses
     from elmokit.probe.senses.semcor import read_semcor
     from elmokit.probe.senses.wordnet import find_wordnet, read_wordnet
@@ -100,15 +112,17 @@ def probe_senses(encoder: Any, semcor: str, test: str, sentences: int | None) ->
     corpus = read_semcor(semcor)
     if sentences is not None:
         corpus = replace(corpus, sentences=corpus.sentences[:sentences])
-    instances = read_evaluation_set(test, find_gold_keys(test))
+    sets = [read_evaluation_set(path) for path in (dev, test)]
     wordnet = read_wordnet(find_wordnet())
-    answers = choose_senses({TRAINED: encoder}, corpus, [instances], wordnet)
-    layers = [
-        float(answers.method(TRAINED, str(layer)).correct_N.mean())
-        for layer in range(encoder.layers)
-    ]
-    frequent = float(answers.method("", "frequent").correct_N.mean())
-    return {"layers": layers, "frequent": frequent, "instances": len(answers.part_N)}
+    answers = choose_senses({TRAINED: encoder}, corpus, sets, wordnet)
+    dev_part, test_part = (answers.sets[each.name] for each in sets)
+    correct = [answers.method(TRAINED, str(layer)).correct_N for layer in range(encoder.layers)]
+    return {
+        "layers": [float(layer_N[test_part].mean()) for layer_N in correct],
+        "dev": [float(layer_N[dev_part].mean()) for layer_N in correct],
+        "first": float(answers.method("", "first").correct_N[test_part].mean()),
+        "instances": test_part.stop - test_part.start,
+    }
 
 
 if __name__ == "__main__":

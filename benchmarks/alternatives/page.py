@@ -69,7 +69,7 @@ def compare(systems: dict[str, dict[str, Any]]) -> list[str]:
     verdicts = []
     for task, what in (("tags", "Parts of speech"), ("senses", "Word senses")):
         if task in elmo and task in other:
-            scores = {"ELMo": max(elmo[task]["layers"]), "MiniLM": max(other[task]["layers"])}
+            scores = {"ELMo": _chosen(elmo[task])[1], "MiniLM": _chosen(other[task])[1]}
             verdicts.append(_verdict(what, scores, "{:.1%}", larger=True))
     for key, what, pattern, larger in (
         ("words_per_second", "Words per second", "{:,.0f}", True),
@@ -80,6 +80,12 @@ def compare(systems: dict[str, dict[str, Any]]) -> list[str]:
     ):
         verdicts.append(_verdict(what, {"ELMo": elmo[key], "MiniLM": other[key]}, pattern, larger))
     return verdicts
+
+
+def _chosen(probe: dict[str, Any]) -> tuple[int, float]:
+    """Return the layer that is best on the development data, and its score on the test data."""
+    layer = max(range(len(probe["dev"])), key=lambda each: probe["dev"][each])
+    return layer, probe["layers"][layer]
 
 
 def _verdict(what: str, scores: dict[str, float], pattern: str, larger: bool) -> str:
@@ -95,7 +101,7 @@ def _verdict(what: str, scores: dict[str, float], pattern: str, larger: bool) ->
 
 
 def quality_table(systems: dict[str, dict[str, Any]]) -> str:
-    """Return the table of the probes: the best layer of each system, and which one it is."""
+    """Return the table of the probes: the chosen layer of each system, and which one it is."""
     rows = []
     for task, title in (("tags", "parts of speech, accuracy"), ("senses", "word senses, F1")):
         measured = {name: values[task] for name, values in systems.items() if task in values}
@@ -106,10 +112,9 @@ def quality_table(systems: dict[str, dict[str, Any]]) -> str:
             if name not in measured:
                 cells.append("")
                 continue
-            layers = measured[name]["layers"]
-            best = max(range(len(layers)), key=lambda layer: layers[layer])
-            which = f" (layer {best})" if len(layers) > 1 else ""
-            cells.append(f"{layers[best]:.1%}{which}")
+            layer, score = _chosen(measured[name])
+            which = f" (layer {layer})" if len(measured[name]["dev"]) > 1 else ""
+            cells.append(f"{score:.1%}{which}")
         rows.append((title, cells))
     if not rows:
         return ""

@@ -6,8 +6,11 @@
 
 Every system runs in a process of its own, and the runs are interleaved: each round measures each
 system once, and the result is the median over the rounds. Without --tags or --semcor, that part is
-left out; without --text, sentences are made up from a seed. `page.py` writes the tables of
-docs/when.md from `results.json`.
+left out; without --text, sentences are made up from a seed. The layer of each system is chosen on
+development data: dev.tsv of the tags, SemEval-2007 of the senses.
+
+Speed wants a machine with nothing else to do, and quality takes long: --only measures one of them,
+and keeps the other as results.json has it. `page.py` writes the tables of docs/when.md.
 """
 
 from __future__ import annotations
@@ -75,33 +78,46 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=1000, help="sentences per round")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--text", type=Path, help="tokenized text, one sentence per line")
-    parser.add_argument("--tags", type=Path, help="directory with train.tsv and test.tsv")
+    parser.add_argument("--tags", type=Path, help="directory with {train,dev,test}.tsv")
     parser.add_argument("--tag-words", type=int, help="train on this many words only")
     parser.add_argument("--semcor", type=Path, help="directory of SemCor")
-    parser.add_argument("--senses", type=Path, help="directory with ALL.data.xml, or a test set")
+    parser.add_argument(
+        "--senses", type=Path, help="directory with ALL.data.xml and semeval2007.data.xml"
+    )
     parser.add_argument("--semcor-sentences", type=int, help="read this many sentences only")
+    parser.add_argument("--only", choices=("speed", "quality"), help="measure only this")
     arguments = parser.parse_args()
     names = arguments.systems or list(SYSTEMS)
     if unknown := [name for name in names if name not in SYSTEMS]:
         parser.error(f"no system {unknown[0]!r}; there are {', '.join(SYSTEMS)}")
     if (arguments.semcor is None) != (arguments.senses is None):
         parser.error("--semcor and --senses belong together")
+    if arguments.only == "quality" and not (arguments.tags or arguments.semcor):
+        parser.error("--only quality needs --tags, or --semcor and --senses")
     arguments.out.mkdir(parents=True, exist_ok=True)
-    results: dict[str, Any] = {
-        "elmokit": elmokit.__version__,
-        "machine": {
-            "processor": processor_name(),
-            "cores": os.cpu_count(),
-            "threads": arguments.threads,
-        },
-        "rounds": arguments.rounds,
-        "systems": measure_speed(names, read_sentences(arguments), arguments),
-    }
-    for name in names:
-        if name in TRAINED and (arguments.tags or arguments.semcor):
-            print(f"probing {name}", flush=True)
-            results["systems"][name] |= measure_quality(name, arguments)
     path = arguments.out / "results.json"
+    results: dict[str, Any] = {"systems": {}}
+    if arguments.only and path.exists():
+        results = json.loads(path.read_text(encoding="utf-8"))
+    found = results["systems"]
+    results["systems"] = {name: found.get(name, {}) for name in SYSTEMS if name in [*names, *found]}
+    if arguments.only != "quality":
+        results |= {
+            "elmokit": elmokit.__version__,
+            "machine": {
+                "processor": processor_name(),
+                "cores": os.cpu_count(),
+                "threads": arguments.threads,
+            },
+            "rounds": arguments.rounds,
+        }
+        for name, values in measure_speed(names, read_sentences(arguments), arguments).items():
+            results["systems"][name] |= values
+    if arguments.only != "speed":
+        for name in names:
+            if name in TRAINED and (arguments.tags or arguments.semcor):
+                print(f"probing {name}", flush=True)
+                results["systems"][name] |= measure_quality(name, arguments)
     path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     for name, values in results["systems"].items():
         print(name, json.dumps(values))
@@ -154,14 +170,14 @@ def measure_quality(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     scores: dict[str, Any] = {}
     process = EncoderProcess(name, arguments.threads)
     if arguments.tags:
-        files = {part: str(arguments.tags / f"{part}.tsv") for part in ("train", "test")}
+        files = {part: str(arguments.tags / f"{part}.tsv") for part in ("train", "dev", "test")}
         scores["tags"] = process.request("tags", words=arguments.tag_words, **files)
     if arguments.semcor:
-        senses = arguments.senses
         scores["senses"] = process.request(
             "senses",
             semcor=str(arguments.semcor),
-            test=str(senses / "ALL.data.xml" if senses.is_dir() else senses),
+            dev=str(arguments.senses / "semeval2007.data.xml"),
+            test=str(arguments.senses / "ALL.data.xml"),
             sentences=arguments.semcor_sentences,
         )
     process.close()

@@ -94,9 +94,7 @@ class ElmoEncoder:
 
 
 class Transformer:
-    """all-MiniLM-L6-v2 in PyTorch: a word is the mean of its pieces in the last layer."""
-
-    layers = 1
+    """all-MiniLM-L6-v2 in PyTorch: a word is the mean of its pieces."""
 
     def __init__(self, threads: int) -> None:
         os.environ["HF_HUB_OFFLINE"] = "1"
@@ -110,32 +108,38 @@ class Transformer:
         self._tokenizer: Any = AutoTokenizer.from_pretrained(self._directory)
         self._model: Any = AutoModel.from_pretrained(self._directory).eval()
         self.dim = int(self._model.config.hidden_size)
+        self.layers = int(self._model.config.num_hidden_layers) + 1  # and its embeddings
         self._longest = int(self._model.config.max_position_embeddings)
 
     def stream(self, sentences: Iterable[Sequence[str]], layers: str = "all") -> Iterator[Floats]:
-        """Yield the last layer of each sentence, in bounded memory."""
+        """Yield all layers of each sentence, in bounded memory."""
         chunk: list[Sequence[str]] = []
         for words in sentences:
             chunk.append(words)
             if len(chunk) == 16 * BATCH:
-                yield from (vectors[None] for vectors in self.embed(chunk))
+                yield from self._embed_layers(chunk, range(self.layers))
                 chunk = []
-        if chunk:
-            yield from (vectors[None] for vectors in self.embed(chunk))
+        yield from self._embed_layers(chunk, range(self.layers))
 
     def embed(self, sentences: Sentences) -> list[Floats]:
-        """Return the mean of the pieces of each word; words after the 512th piece are zeros."""
+        """Return the last layer; words after the 512th piece are zeros."""
+        return [vectors[0] for vectors in self._embed_layers(sentences, [self.layers - 1])]
+
+    def _embed_layers(self, sentences: Sentences, layers: Sequence[int]) -> list[Floats]:
         order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
         results: list[Floats] = [
-            np.zeros((len(words), self.dim), np.float32) for words in sentences
+            np.zeros((len(layers), len(words), self.dim), np.float32) for words in sentences
         ]
         for start in range(0, len(order), BATCH):
             rows = [i for i in order[start : start + BATCH] if sentences[i]]
             if rows:
-                self._embed_batch([list(sentences[i]) for i in rows], [results[i] for i in rows])
+                batch = [list(sentences[i]) for i in rows]
+                self._embed_batch(batch, layers, [results[i] for i in rows])
         return results
 
-    def _embed_batch(self, batch: list[list[str]], results: list[Floats]) -> None:
+    def _embed_batch(
+        self, batch: list[list[str]], layers: Sequence[int], results: list[Floats]
+    ) -> None:
         encoded = self._tokenizer(
             batch,
             is_split_into_words=True,
@@ -145,14 +149,16 @@ class Transformer:
             return_tensors="pt",
         )
         with self._torch.inference_mode():
-            hidden = self._model(**encoded).last_hidden_state.numpy()
-        for row, out in enumerate(results):
-            places = encoded.word_ids(row)
-            pieces = [i for i, word in enumerate(places) if word is not None]
-            words = np.array([places[i] for i in pieces])
-            np.add.at(out, words, hidden[row, pieces])
-            counts = np.bincount(words, minlength=len(out))
-            out /= np.maximum(counts, 1)[:, None]
+            states = self._model(**encoded, output_hidden_states=True).hidden_states
+        for number, layer in enumerate(layers):
+            hidden = states[layer].numpy()
+            for row, out in enumerate(results):
+                places = encoded.word_ids(row)
+                pieces = [i for i, word in enumerate(places) if word is not None]
+                words = np.array([places[i] for i in pieces])
+                np.add.at(out[number], words, hidden[row, pieces])
+                counts = np.bincount(words, minlength=out.shape[1])
+                out[number] /= np.maximum(counts, 1)[:, None]
 
     def files(self) -> list[Path]:
         """Return the files of the model."""
