@@ -11,6 +11,7 @@
 #pragma once
 
 #include "kernels.h"
+#include "products_pairs.h"
 
 namespace elmokit {
 
@@ -138,8 +139,13 @@ void tile_of(int count, const Rows& rows, int first, const Panels& w, int panel,
     if (w.codes) {
         const std::ptrdiff_t groups = (w.depth + V::code_group - 1) / V::code_group;
         const std::ptrdiff_t bytes = groups * V::code_group * width;
-        tile_products<V, R, Stream>(rows, first, w.codes + panel * bytes, w.scales + panel * width,
-                                    w.depth, prefetch, tile);
+        if constexpr (V::code_group == 8)
+            pair_products<V, R, Stream>(rows, first, w.codes + panel * bytes,
+                                        w.scales + panel * width, w.depth, prefetch.start,
+                                        prefetch.step, tile);
+        else
+            tile_products<V, R, Stream>(rows, first, w.codes + panel * bytes,
+                                        w.scales + panel * width, w.depth, prefetch, tile);
     } else {
         tile_products<V, R, Stream>(rows.values + first * rows.stride, rows.stride,
                                     w.values + std::ptrdiff_t{panel} * w.depth * width, w.depth, prefetch, tile);
