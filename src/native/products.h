@@ -11,7 +11,7 @@
 #pragma once
 
 #include "kernels.h"
-#include "products_pairs.h"
+#include "products_i8mm.h"
 
 namespace elmokit {
 
@@ -83,6 +83,9 @@ void tile_products(const float* a, std::ptrdiff_t stride, const float* w, int de
 template <class V, int R, bool Stream>
 void tile_products(const Rows& rows, int first, const std::uint8_t* w, const float* w_scales,
                    int depth, Prefetch prefetch, float* tile) {
+    if constexpr (V::code_group == 8)
+        return row_pair_products<V, R, Stream>(rows, first, w, w_scales, depth, prefetch.start,
+                                               prefetch.step, tile);
     using Activation = typename V::Activation;
     const auto* a = static_cast<const char*>(rows.codes) + first * rows.code_stride;
     typename V::I sums[R][kPanelVectors];
@@ -139,13 +142,8 @@ void tile_of(int count, const Rows& rows, int first, const Panels& w, int panel,
     if (w.codes) {
         const std::ptrdiff_t groups = (w.depth + V::code_group - 1) / V::code_group;
         const std::ptrdiff_t bytes = groups * V::code_group * width;
-        if constexpr (V::code_group == 8)
-            pair_products<V, R, Stream>(rows, first, w.codes + panel * bytes,
-                                        w.scales + panel * width, w.depth, prefetch.start,
-                                        prefetch.step, tile);
-        else
-            tile_products<V, R, Stream>(rows, first, w.codes + panel * bytes,
-                                        w.scales + panel * width, w.depth, prefetch, tile);
+        tile_products<V, R, Stream>(rows, first, w.codes + panel * bytes, w.scales + panel * width,
+                                    w.depth, prefetch, tile);
     } else {
         tile_products<V, R, Stream>(rows.values + first * rows.stride, rows.stride,
                                     w.values + std::ptrdiff_t{panel} * w.depth * width, w.depth, prefetch, tile);

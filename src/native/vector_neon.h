@@ -3,7 +3,7 @@
 // Every AArch64 CPU has it; how int8 codes are multiplied depends on two extensions:
 //   Basic           widened to 16 bits, multiplied, and added in pairs;
 //   DotProduct      SDOT: four products per lane and instruction (Armv8.2 and later);
-//   MatrixMultiply  SMMLA: two rows by two columns, eight products each (products_pairs.h; Armv8.6).
+//   MatrixMultiply  SMMLA: two rows by two columns, eight products each (products_i8mm.h; Armv8.6).
 // The arithmetic of floats is the same in all of them, and that of portable code with FMA; the sums
 // of codes are exact. So on one machine all of them, and `portable`, give the same bits.
 //

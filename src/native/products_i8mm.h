@@ -12,9 +12,9 @@
 namespace elmokit {
 
 template <class V, int R, bool Stream>
-void pair_products(const Rows& rows, int first, const std::uint8_t* w, const float* w_scales,
-                   int depth, const char* prefetch_start, std::ptrdiff_t prefetch_step,
-                   float* tile) {
+void row_pair_products(const Rows& rows, int first, const std::uint8_t* w, const float* w_scales,
+                       int depth, const char* prefetch_start, std::ptrdiff_t prefetch_step,
+                       float* tile) {
     static_assert(V::lanes == 4 && V::code_group == 8);
     constexpr int width = kPanelVectors * V::lanes, pairs = width / 2, row_pairs = (R + 1) / 2;
     constexpr int bytes = width * V::code_group, cache_line = 64, stream_distance = 4096;
