@@ -23,18 +23,6 @@ float round_to_integer(float x) {
     return x + magic - magic;
 }
 
-/// Copies up to a vector of floats; whole ones without a call of memcpy.
-inline void copy_vector(float* to, const float* from, std::size_t bytes) {
-    if (bytes == 32)
-        std::memcpy(to, from, 32);
-    else if (bytes == 64)
-        std::memcpy(to, from, 64);
-    else if (bytes == 16)
-        std::memcpy(to, from, 16);
-    else
-        std::memcpy(to, from, bytes);
-}
-
 }  // namespace
 
 Matrix::Matrix(const Kernels& kernels, Team& team, bool int8, const std::vector<Columns>& groups,
@@ -83,28 +71,18 @@ Matrix::Slice Matrix::slice(int panel, int vector, int groups) const {
 }
 
 void Matrix::pack_values(const std::vector<Columns>& groups, Span panels) {
-    // Training packs anew at every step, so what does not depend on k is computed before.
-    struct Piece {
-        const float* from;
-        std::ptrdiff_t from_stride;
-        float* to;
-        std::size_t bytes;
-    };
     const std::ptrdiff_t width = panel_width_;
-    std::vector<Piece> pieces;
-    for (int v = 0; v < kPanelVectors; ++v) {
-        for (int panel = panels.begin; panel < panels.end; ++panel) {
-            const Slice from = slice(panel, v, static_cast<int>(groups.size()));
-            const Columns& group = groups[from.group];
-            if (from.count == 0) continue;
-            pieces.push_back({group.weight + from.unit, group.stride,
-                              values_.data() + std::ptrdiff_t{panel} * depth_ * width + v * lanes_,
-                              from.count * sizeof(float)});
+    for (std::ptrdiff_t k = 0; k < depth_; ++k) {
+        for (int v = 0; v < kPanelVectors; ++v) {
+            for (int panel = panels.begin; panel < panels.end; ++panel) {
+                const Slice from = slice(panel, v, static_cast<int>(groups.size()));
+                const Columns& group = groups[from.group];
+                std::memcpy(values_.data() + (std::ptrdiff_t{panel} * depth_ + k) * width + v * lanes_,
+                            group.weight + k * group.stride + from.unit,
+                            from.count * sizeof(float));
+            }
         }
     }
-    for (std::ptrdiff_t k = 0; k < depth_; ++k)
-        for (const Piece& piece : pieces)
-            copy_vector(piece.to + k * width, piece.from + k * piece.from_stride, piece.bytes);
 }
 
 void Matrix::pack_codes(const std::vector<Columns>& groups, Span panels) {
