@@ -2,18 +2,23 @@
 
     python benchmarks/training/phases.py tiny                     (see --help)
 
-Trains with elmokit on made-up text, in this process, and adds up the CPU time of each thread in each
-phase; what a phase calls counts for the phase called. CPU time, unlike the time on the clock, says
-little about other work on the machine; caches and clock speed are shared all the same. The last line
-is JSON. `idle` is the time that the shards' threads had nothing to compute: waiting for the slowest
-shard, for the thread that sums gradients, for text, or for the processor.
+Trains with elmokit on made-up text, in this process, and adds up the CPU time of each thread in
+each phase; what a phase calls counts for the phase called. CPU time, unlike the time on the clock,
+says little about other work on the machine; caches and clock speed are shared all the same. The
+last line is JSON.
+
+Two figures tell what more threads cannot share: `one thread` is the part of the CPU time in which
+the other shards wait (sums of gradients, Python), and `slowest shard` how much more CPU time than
+the mean the slowest shard of a step takes.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import json
+import statistics
 import tempfile
 import threading
 import time
@@ -23,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from trainer_data import made_up_corpus
 
 from elmokit.bilm.sizes import SIZES
 from elmokit.engine import native
@@ -31,9 +35,14 @@ from elmokit.nn import convolution, language_model, lstm, softmax
 from elmokit.train import RECIPES, Budget, TrainingReport, loop, pretrain, trainer
 from elmokit.train.corpus import Corpus
 from elmokit.train.optimizer import PartitionedOptimizer
+from trainer_data import made_up_corpus
 
 WARM_UP_STEPS = 2
 """Steps before the measurement."""
+
+SHARD = "shard: gathers, joins, Python"
+SUM = "step: sum of gradients"
+STEP = "step: Python"
 
 Function = Callable[..., Any]
 
@@ -44,6 +53,8 @@ class PhaseClock:
     def __init__(self) -> None:
         """Start with no phases."""
         self.seconds: dict[str, float] = defaultdict(float)
+        self.calls: dict[str, list[float]] = defaultdict(list)
+        """CPU seconds of each call, with what it calls."""
         self._lock = threading.Lock()
         self._open = threading.local()
 
@@ -64,6 +75,7 @@ class PhaseClock:
                     stack[-1] += seconds
                 with self._lock:
                     self.seconds[phase] += seconds - inner
+                    self.calls[phase].append(seconds)
 
         return run
 
@@ -105,11 +117,11 @@ def instrument(clock: PhaseClock) -> None:
         ("softmax: scaling of gradients", softmax._SoftmaxLoss, "backward"),
         ("softmax: rows of the step", trainer, "gather_softmax_rows"),
         ("autograd: the rest of the backward pass", torch.autograd, "grad"),
-        ("shard: gathers, joins, Python", trainer.Trainer, "_compute_shard"),
-        ("step: sum of gradients", trainer.Trainer, "_sum_gradients"),
+        (SHARD, trainer.Trainer, "_compute_shard"),
+        (SUM, trainer.Trainer, "_sum_gradients"),
         ("step: norm", trainer, "_square"),
         ("step: optimizer", PartitionedOptimizer, "step"),
-        ("step: Python", trainer.Trainer, "train_step"),
+        (STEP, trainer.Trainer, "train_step"),
         ("text: encoding", loop, "encode_distinct_words"),
     ):
         clock.wrap(phase, owner, name)
@@ -126,12 +138,13 @@ def main() -> None:
     arguments = parser.parse_args()
     clock = PhaseClock()
     instrument(clock)
-    marks: list[tuple[float, float, int]] = []
+    marks: list[tuple[float, int]] = []
 
     def on_step(report: TrainingReport) -> None:
-        marks.append((time.monotonic(), time.process_time(), report.progress.tokens))
+        marks.append((time.process_time(), report.progress.tokens))
         if len(marks) == WARM_UP_STEPS:
             clock.seconds.clear()
+            clock.calls.clear()
         if len(marks) == WARM_UP_STEPS + arguments.steps:
             raise KeyboardInterrupt
 
@@ -140,7 +153,7 @@ def main() -> None:
         corpus = (
             Corpus.open(arguments.corpus) if arguments.corpus else made_up_corpus(folder / "corpus")
         )
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             pretrain(
                 corpus.path,
                 folder / "run",
@@ -150,31 +163,35 @@ def main() -> None:
                 checkpoint_minutes=1e9,
                 on_step=on_step,
             )
-        except KeyboardInterrupt:
-            pass
     report(arguments, clock, marks)
 
 
 def report(
-    arguments: argparse.Namespace, clock: PhaseClock, marks: list[tuple[float, float, int]]
+    arguments: argparse.Namespace, clock: PhaseClock, marks: list[tuple[float, int]]
 ) -> None:
     """Print a table, and the same as JSON."""
     first, last = marks[WARM_UP_STEPS - 1], marks[WARM_UP_STEPS + arguments.steps - 1]
-    elapsed, process, words = (after - before for before, after in zip(first, last, strict=True))
+    process, words = (after - before for before, after in zip(first, last, strict=True))
     phases = dict(sorted(clock.seconds.items(), key=lambda item: -item[1]))
     phases["everything else"] = process - sum(phases.values())
     print(f"{arguments.size}, {arguments.recipe}, {native.instruction_set()}: CPU time by phase")
     for phase, seconds in phases.items():
         print(f"{phase:46} {seconds / words * 1e6:8.2f} µs/word {seconds / process:7.1%}")
     print(f"{'all':46} {process / words * 1e6:8.2f} µs/word")
-    idle = 1 - process / (elapsed * arguments.shards)
-    print(f"{words} words in {elapsed:.1f} s; idle {idle:.0%} of {arguments.shards} threads")
+    serial = (clock.seconds[SUM] + clock.seconds[STEP]) / process
+    shards = [
+        clock.calls[SHARD][i : i + arguments.shards]
+        for i in range(0, arguments.steps * arguments.shards, arguments.shards)
+    ]
+    slowest = statistics.fmean(max(step) / statistics.fmean(step) for step in shards) - 1
+    print(f"one thread {serial:.1%}; slowest shard {slowest:+.1%}; {words} words")
     result = {
         "size": arguments.size,
         "recipe": arguments.recipe,
         "words": words,
         "cpu_seconds": process,
-        "elapsed_seconds": elapsed,
+        "one_thread": serial,
+        "slowest_shard": slowest,
         "phases": phases,
     }
     print(json.dumps(result))

@@ -7,6 +7,7 @@ sentence has the same bits whatever is computed beside it, in which order and by
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -203,6 +204,25 @@ def test_state_is_carried_as_the_reference_carries_it(isa: str, dtype: native.Dt
         ]
         assert max(difference) < (1e-5 if dtype == "float32" else 0.2)
     assert (make_state(ODD, 5).cell == before).all(), "the state passed in was changed"
+
+
+@pytest.mark.skipif(
+    platform.machine() not in ("aarch64", "arm64"),
+    reason="AArch64 only: there, all instruction sets have four lanes and fused products",
+)
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_all_instruction_sets_of_aarch64_give_the_same_bits(dtype: native.Dtype) -> None:
+    """SMMLA, SDOT and widened products of int8 among them; 1 to 13 rows for every tile."""
+    sentences = [make_inputs(ODD, length, length) for length in range(1, 14)]
+    state, words = make_state(ODD, len(sentences)), make_words(ODD, [1, 2, 3, 7, 20, 50] * 3)
+    results = set()
+    for isa in native.instruction_sets(dtype):
+        network = NativeNetwork(ODD, make_weights(ODD), 2, dtype=dtype, isa=isa)
+        layers, after = run(network, sentences, state)
+        arrays = [*layers, after.hidden, after.cell, network.word_vectors(*words)]
+        results.add(b"".join(array.tobytes() for array in arrays))
+    assert len(native.instruction_sets(dtype)) > 1
+    assert len(results) == 1
 
 
 @every_isa
