@@ -39,6 +39,8 @@ KERNELS = [(isa, "float32") for isa in ISAS] + [
     (isa, "int8") for isa in native.instruction_sets("int8")
 ]
 PADDING = 260
+PATIENCE = 10 if "ELMOKIT_SANITIZER" in os.environ else 1
+"""Factor of the time that children and threads may take: sanitizers slow everything down."""
 
 every_isa = pytest.mark.parametrize("isa", ISAS)
 every_kernel = pytest.mark.parametrize(("isa", "dtype"), KERNELS)
@@ -455,7 +457,7 @@ def in_child(compute: object) -> bytes:
         finally:
             os._exit(0)
     os.close(writer)
-    timer = threading.Timer(30, os.kill, (child, 9))
+    timer = threading.Timer(30 * PATIENCE, os.kill, (child, 9))
     timer.start()
     with os.fdopen(reader, "rb") as file:
         result = file.read()
@@ -487,7 +489,7 @@ def test_a_fork_while_another_thread_computes(kernels: list[NativeNetwork]) -> N
     busy = threading.Thread(target=run, args=(kernel, document, state))
     busy.start()
     results = [in_child(lambda: run(kernel, sentences, state)[0][0].tobytes()) for _ in range(3)]
-    busy.join(60)
+    busy.join(60 * PATIENCE)
     assert not busy.is_alive()
     assert results == [wanted] * 3
 
