@@ -2,9 +2,40 @@
 
 #include <stdexcept>
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+
 namespace elmokit {
 
 namespace {
+
+#if defined(__aarch64__)
+/// Whether this CPU, and this system, has the dot product and the matrix product of bytes. On other
+/// systems than these two, neither is assumed.
+struct ByteProducts {
+    bool dot = false;
+    bool matrix = false;
+};
+
+ByteProducts byte_products() {
+#if defined(__linux__)
+    // HWCAP_ASIMDDP and HWCAP2_I8MM of <asm/hwcap.h>, which old headers do not have.
+    return {(getauxval(AT_HWCAP) & 1ul << 20) != 0, (getauxval(AT_HWCAP2) & 1ul << 13) != 0};
+#elif defined(__APPLE__)
+    const auto has = [](const char* feature) {
+        int value = 0;
+        std::size_t size = sizeof value;
+        return sysctlbyname(feature, &value, &size, nullptr, 0) == 0 && value == 1;
+    };
+    return {has("hw.optional.arm.FEAT_DotProd"), has("hw.optional.arm.FEAT_I8MM")};
+#else
+    return {};
+#endif
+}
+#endif
 
 std::vector<const Kernels*> runnable([[maybe_unused]] bool int8) {
     std::vector<const Kernels*> all;
@@ -15,6 +46,11 @@ std::vector<const Kernels*> runnable([[maybe_unused]] bool int8) {
                         __builtin_cpu_supports("avx512vl");
     if (avx512 && (!int8 || __builtin_cpu_supports("avx512vnni"))) all.push_back(avx512_kernels());
     if (avx2) all.push_back(avx2_kernels());
+#elif defined(__aarch64__)
+    const ByteProducts bytes = byte_products();
+    if (bytes.matrix) all.push_back(neon_i8mm_kernels());
+    if (bytes.dot) all.push_back(neon_dotprod_kernels());
+    all.push_back(neon_kernels());
 #endif
     all.push_back(portable_kernels());
     return all;

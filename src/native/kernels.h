@@ -189,5 +189,9 @@ struct Kernels {
 const Kernels* portable_kernels();
 const Kernels* avx2_kernels();
 const Kernels* avx512_kernels();
+// These exist on AArch64 only.
+const Kernels* neon_kernels();
+const Kernels* neon_dotprod_kernels();
+const Kernels* neon_i8mm_kernels();
 
 }  // namespace elmokit

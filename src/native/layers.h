@@ -8,13 +8,14 @@
 #include "kernels.h"
 #include "nonlinear.h"
 #include "products.h"
+#include "products_blocked.h"
 
 namespace elmokit {
 
 /// Linear map: clip(x·W + bias).
 template <class V>
 void linear(const Rows& a, const Panels& w, Span panels, Span rows, const LinearOut& out) {
-    multiply<V>(a, w, panels, rows, [&](int panel, int row, const float* products) {
+    const auto finish = [&](int panel, int row, const float* products) {
         const float* bias = w.bias + static_cast<std::ptrdiff_t>(panel) * panel_width<V>;
         float* target = out.values + panel * out.panel_stride + row * out.row_stride;
         const int columns = out.columns - panel * panel_width<V>;
@@ -26,7 +27,11 @@ void linear(const Rows& a, const Panels& w, Span panels, Span rows, const Linear
             else
                 V::store_first(target + v, y, columns - v);
         }
-    });
+    };
+    if (deep<V>(w, rows))
+        multiply_blocked<V>(a, w, panels, rows, finish);
+    else
+        multiply<V>(a, w, panels, rows, finish);
 }
 
 /// Highway: g·relu(x·W_t + b_t) + (1 - g)·x with g = sigmoid(x·W_c + b_c).

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "kernels.h"
+#include "products_i8mm.h"
 
 namespace elmokit {
 
@@ -82,6 +83,9 @@ void tile_products(const float* a, std::ptrdiff_t stride, const float* w, int de
 template <class V, int R, bool Stream>
 void tile_products(const Rows& rows, int first, const std::uint8_t* w, const float* w_scales,
                    int depth, Prefetch prefetch, float* tile) {
+    if constexpr (V::code_group == 8)
+        return row_pair_products<V, R, Stream>(rows, first, w, w_scales, depth, prefetch.start,
+                                               prefetch.step, tile);
     using Activation = typename V::Activation;
     const auto* a = static_cast<const char*>(rows.codes) + first * rows.code_stride;
     typename V::I sums[R][kPanelVectors];

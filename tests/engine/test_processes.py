@@ -322,3 +322,68 @@ def test_models_that_are_gone_leave_no_memory_and_no_threads() -> None:
     _native.inject_failure(worker=False, after=-1)
     assert len(os.listdir("/proc/self/task")) == threads
     assert resident_bytes() - before < 20 << 20  # one model has about 2 MB
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers keep memory that was freed")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_many_threads_and_children_that_make_and_drop_models() -> None:
+    """Models appear and disappear in several threads at once, while children do the same."""
+    weights, wanted = make_weights(ODD), layers_of(NativeNetwork(ODD, make_weights(ODD), 1))
+    wrong: list[int] = []
+
+    def make_and_drop(count: int) -> None:
+        for i in range(count):
+            if layers_of(NativeNetwork(ODD, weights, 1 + i % 3)) != wanted:
+                wrong.append(i)
+
+    def use_threads(count: int) -> None:
+        threads = [threading.Thread(target=make_and_drop, args=(count,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        children = [
+            in_child(lambda: layers_of(NativeNetwork(ODD, weights, 2))) for _ in range(count // 3)
+        ]
+        for thread in threads:
+            thread.join()
+        assert children == [wanted] * len(children)
+
+    use_threads(6)
+    before, threads = resident_bytes(), len(os.listdir("/proc/self/task"))
+    files = len(os.listdir("/proc/self/fd"))
+    use_threads(30)
+    assert not wrong
+    deadline = time.monotonic() + 30  # a thread that was joined may need a moment to end
+    while len(os.listdir("/proc/self/task")) > threads and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(os.listdir("/proc/self/task")) == threads
+    assert len(os.listdir("/proc/self/fd")) == files
+    assert resident_bytes() - before < 40 << 20  # of 130 models with about 2 MB each
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers keep memory that was freed")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_functions_of_training_leave_no_memory() -> None:
+    width, units, rng = 64, 128, np.random.default_rng(0)
+    alive = np.array([3, 2], np.int64)
+
+    def array(*shape: int) -> np.ndarray:
+        return rng.normal(0, 0.1, shape).astype(np.float32)
+
+    weights = array(width, 4 * units), array(units, width)
+    hidden, cell = array(3, width), array(3, units)
+    gates, cells, inner, outputs = (array(5, n) for n in (4 * units, units, units, width))
+    gradients = array(3, width), array(3, units), array(5, 4 * units), array(5, width)
+
+    def run_steps(count: int) -> None:
+        for _ in range(count):
+            options = native.instruction_set(), alive, *weights, 3.0, 3.0
+            _native.lstm_forward(*options, hidden, cell, gates, cells, inner, outputs)
+            _native.lstm_backward(
+                *options, cell, gates, cells, outputs, array(5, width), *gradients
+            )
+
+    run_steps(20)
+    before = resident_bytes()
+    run_steps(200)
+    assert resident_bytes() - before < 10 << 20  # a step packs 0.3 MB of weights

@@ -41,8 +41,8 @@ Dtype = Literal["float32", "int8"]
 
 ISA_VARIABLE = "ELMOKIT_ISA"
 """Environment variable that selects an instruction set, for tests and comparisons."""
-ISAS = ("avx512", "avx2", "portable")
-"""Instruction sets that the kernel is compiled for, fastest first."""
+ISAS = ("avx512", "avx2", "neon-i8mm", "neon-dotprod", "neon", "portable")
+"""Instruction sets that the kernel is compiled for: x86-64, AArch64, any; fastest first."""
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 """File in which Linux states the CPU quota of a container."""
 
