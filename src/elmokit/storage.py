@@ -68,7 +68,7 @@ def atomic_write(
 
 def temporary_path(path: Path) -> Path:
     """Return a new hidden name beside a path, which says which process it belongs to."""
-    owner = f"{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+    owner = f"{machine_id()}-{os.getpid()}-{secrets.token_hex(4)}"
     return path.with_name(f".{path.name}.{owner}.tmp")
 
 
@@ -81,13 +81,13 @@ def remove_leftovers(path: Path) -> None:
     directory = path.parent
     if directory in _LARGE_DIRECTORIES:
         return
-    pattern = re.compile(rf"\.{re.escape(path.name)}\.{_machine()}-(\d+)-[0-9a-f]{{8}}\.tmp")
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.{machine_id()}-(\d+)-[0-9a-f]{{8}}\.tmp")
     with contextlib.suppress(OSError):
         names = os.listdir(directory)
         if len(names) > LARGE_DIRECTORY:
             _LARGE_DIRECTORIES.add(directory)
         for name in names:
-            if (match := pattern.fullmatch(name)) and not _is_running(int(match[1])):
+            if (match := pattern.fullmatch(name)) and not is_running(int(match[1])):
                 leftover = directory / name
                 if leftover.is_dir() and not leftover.is_symlink():
                     shutil.rmtree(leftover, ignore_errors=True)
@@ -105,7 +105,7 @@ def remove_directory(path: Path) -> None:
 
 
 @cache
-def _machine() -> str:
+def machine_id() -> str:
     """Return a name for all processes that can see each other: a machine since it was started."""
     parts = [socket.gethostname()]
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
@@ -114,7 +114,8 @@ def _machine() -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Return whether a process of this machine is running, as far as the system tells."""
     if sys.platform == "win32":
         return True  # nothing is removed there: os.kill would end the process
     try:

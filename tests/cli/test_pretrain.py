@@ -26,7 +26,8 @@ from elmokit.lm import Perplexity
 from elmokit.train.budget import Budget
 from elmokit.train.loop import TrainingProgress
 from elmokit.train.recipe import RECIPES
-from elmokit.train.run import RunPlan, TrainingReport
+from elmokit.train.run import TrainingReport
+from elmokit.train.run_plan import RunPlan
 
 OPTIONS = ["--batch", "150", "--warm-up", "5", "--negatives", "10", "--shards", "2"]
 
