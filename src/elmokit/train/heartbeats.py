@@ -99,7 +99,8 @@ class Heartbeats:
         while time.monotonic() < asked + 2.5 * BEAT_SECONDS:
             time.sleep(POLL_SECONDS)
         left = [other for other in self._others if self.has_left(other)]
-        silent = [o for o in self._others if o not in left and self._changed[o] < asked]
+        since = asked + BEAT_SECONDS / 4  # what a dead process has written before is read till then
+        silent = [o for o in self._others if o not in left and self._changed[o] < since]
         return silent, left
 
     @property
