@@ -17,6 +17,7 @@ import secrets
 import shutil
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,10 @@ from elmokit.errors import ElmoError, InputError, WriteError
 
 POLL_SECONDS = 0.1
 """Time between two attempts to take a lock that somebody else holds."""
+TOUCH_SECONDS = 10.0
+"""Time between two signs of life of whoever holds a lock file."""
+SILENT_SECONDS = 600.0
+"""Time without a sign of life after which nobody waits for a lock any longer."""
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """System errors of a full disk, a used-up quota, and a file that is too large for its disk."""
 LARGE_DIRECTORY = 10_000
@@ -328,6 +333,9 @@ else:
 def wait_for_lock(path: Path, *, advice: str = "use a directory on a local disk") -> Iterator[None]:
     """Hold a lock file during the block, after waiting until nobody else holds it.
 
+    The holder touches the file now and then. Network file systems may keep the lock of a host that
+    is dead; then the wait ends with an error.
+
     Args:
         path: The lock file; created if it is missing, and never removed.
         advice: What a user can do if the file cannot be written or locked.
@@ -338,12 +346,41 @@ def wait_for_lock(path: Path, *, advice: str = "use a directory on a local disk"
         raise ElmoError(f"cannot write to {path.parent}: {error.strerror}; {advice}") from None
     try:
         try:
+            seen, since = os.fstat(descriptor).st_mtime_ns, time.monotonic()
             while not try_lock(descriptor):
+                if (touched := os.fstat(descriptor).st_mtime_ns) != seen:
+                    seen, since = touched, time.monotonic()
+                elif time.monotonic() - since > SILENT_SECONDS:
+                    raise ElmoError(
+                        f"{path} is locked by a process that has shown no sign of life for "
+                        f"{SILENT_SECONDS / 60:g} minutes: it hangs, or its host is dead. Stop it, "
+                        "or delete the file if no process uses it, then run this again"
+                    )
                 time.sleep(POLL_SECONDS)
         except OSError as error:
             raise ElmoError(
                 f"cannot lock files in {path.parent}: {error.strerror}; {advice}"
             ) from None
-        yield
+        with _touching(path):
+            yield
     finally:
         os.close(descriptor)  # which releases the lock
+
+
+@contextmanager
+def _touching(path: Path) -> Iterator[None]:
+    """Touch a file now and then during the block, to show that its holder lives."""
+    ended = threading.Event()
+
+    def touch() -> None:
+        while not ended.wait(TOUCH_SECONDS):
+            with contextlib.suppress(OSError):
+                os.utime(path)
+
+    thread = threading.Thread(target=touch, name="lock", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
