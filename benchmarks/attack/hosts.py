@@ -164,8 +164,12 @@ def wait_for_steps(directory: Path, source: random.Random) -> None:
 
 
 def logs(directory: Path) -> str:
-    """Return the ends of all logs."""
-    return "".join(p.read_text(errors="replace")[-1500:] for p in sorted(directory.glob("log*")))
+    """Return the errors in all logs, and their ends."""
+    found = []
+    for path in sorted(directory.glob("log*")):
+        text = path.read_text(errors="replace")
+        found += [line for line in text.splitlines() if "elmo: " in line] + [text[-500:]]
+    return "\n".join(found)
 
 
 # -- kinds of cases --------------------------------------------------------------------------------

@@ -127,6 +127,7 @@ class TorchProcessGroup:
             found = self._dist.rendezvous("env://", timeout=patience)
             store, self.rank, self.world = next(found)
             self._beats = Heartbeats(store, self.rank, self.world)
+            self._beats.wait_for_first_beats(patience)  # the time limit is for later
             self._dist.init_process_group(
                 "nccl" if device.type == "cuda" else "gloo",
                 store=store,

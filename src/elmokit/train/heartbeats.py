@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from typing import Any
 
 BEAT_SECONDS = 2.0
@@ -56,6 +57,10 @@ class Heartbeats:
         self._read = 0.0
         self._interval = BEAT_SECONDS
         self._publish()
+
+    def wait_for_first_beats(self, patience: timedelta) -> None:
+        """Wait until all processes have written their first beat; raise if they do not."""
+        self._store.wait([f"elmokit/beat/{other}" for other in self._others], patience)
 
     def start(self) -> None:
         """Begin to read; all processes must have written their first beat."""
