@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -126,8 +127,8 @@ class TorchProcessGroup:
             patience = timedelta(seconds=JOIN_SECONDS)
             found = self._dist.rendezvous("env://", timeout=patience)
             store, self.rank, self.world = next(found)
-            self._beats = Heartbeats(store, self.rank, self.world)
-            self._beats.wait_for_first_beats(patience)  # the time limit is for later
+            store.set(f"elmokit/here/{self.rank}", "")  # the time limit is for later
+            store.wait([f"elmokit/here/{rank}" for rank in range(self.world)], patience)
             self._dist.init_process_group(
                 "nccl" if device.type == "cuda" else "gloo",
                 store=store,
@@ -135,8 +136,11 @@ class TorchProcessGroup:
                 world_size=self.world,
                 timeout=timedelta(seconds=timeout),
             )
+            session = torch.tensor([secrets.randbits(48)], device=device)
+            self._dist.broadcast(session, 0)
+            self._beats = Heartbeats(store, int(session), self.rank, self.world)
             self._dist.barrier()
-        self._beats.start()
+            self._beats.start()
 
     def sum_(self, tensor: Tensor) -> None:
         """Replace a tensor by its sum over all processes."""

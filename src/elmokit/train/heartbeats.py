@@ -14,7 +14,6 @@ import socket
 import threading
 import time
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 from typing import Any
 
 BEAT_SECONDS = 2.0
@@ -40,15 +39,18 @@ class Beat:
 class Heartbeats:
     """The beats of this process and of all others."""
 
-    def __init__(self, store: Any, rank: int, world: int) -> None:
+    def __init__(self, store: Any, session: int, rank: int, world: int) -> None:
         """Write the first beat; `start` begins to read those of the others.
 
         Args:
             store: A `torch.distributed` store that all processes share.
+            session: A number that all processes have in common; others are in use where torchrun
+                has restarted the processes with the same store.
             rank: Number of this process.
             world: Number of processes.
         """
-        self._store, self._rank = store, rank
+        self._store, self._name = store, f"elmokit/beat/{session}/{{}}".format
+        self._rank = rank
         self._own = Beat(socket.gethostname())
         self._beats: dict[int, Beat] = {}
         self._changed: dict[int, float] = {}
@@ -57,10 +59,6 @@ class Heartbeats:
         self._read = 0.0
         self._interval = BEAT_SECONDS
         self._publish()
-
-    def wait_for_first_beats(self, patience: timedelta) -> None:
-        """Wait until all processes have written their first beat; raise if they do not."""
-        self._store.wait([f"elmokit/beat/{other}" for other in self._others], patience)
 
     def start(self) -> None:
         """Begin to read; all processes must have written their first beat."""
@@ -141,11 +139,10 @@ class Heartbeats:
 
     def _publish(self) -> None:
         self._own.number += 1
-        self._store.set(f"elmokit/beat/{self._rank}", json.dumps(asdict(self._own)))
+        self._store.set(self._name(self._rank), json.dumps(asdict(self._own)))
 
     def _read_others(self) -> None:
-        keys = [f"elmokit/beat/{other}" for other in self._others]
-        values = self._store.multi_get(keys)
+        values = self._store.multi_get([self._name(other) for other in self._others])
         self._read = time.monotonic()
         for other, value in zip(self._others, values, strict=True):
             beat = Beat(**json.loads(value))
