@@ -276,6 +276,7 @@ class Attack:
                 k,
                 [
                     *(sys.executable, *launcher, "--local-addr", self.network.address(k)),
+                    *("--rdzv-conf", f"is_host={int(k == 0)}"),  # names are not resolved here
                     *pretrain(*self.shards),
                 ],
                 directory,
