@@ -87,6 +87,7 @@ class Network:
         """Start a command on a host, under a name of its own."""
         named = f'hostname h{host}; exec "$@"'
         inside = ["ip", "netns", "exec", self.hosts[host], "unshare", "--uts", "sh", "-c", named]
+        variables = {"GLOO_SOCKET_IFNAME": "eth0", **variables}
         return start([*inside, "sh", *command], directory, log, **variables)
 
     def close(self) -> None:
@@ -106,9 +107,7 @@ def start(
     command: list[str], directory: Path, log: str, **variables: str
 ) -> subprocess.Popen[bytes]:
     """Start a command in a directory, with its output in a log file."""
-    threads = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "eth0"}
-    if "RANK" not in variables and "torchrun" not in " ".join(command):
-        threads.pop("GLOO_SOCKET_IFNAME")
+    threads = {"OMP_NUM_THREADS": "1"}
     with (directory / log).open("ab") as file:
         return subprocess.Popen(
             command, cwd=directory, stdout=file, stderr=file, env=os.environ | threads | variables
