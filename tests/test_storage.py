@@ -188,3 +188,25 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         write_text(tmp_path / "none" / "x", "")
     assert can_write_to(tmp_path / "new" / "directory")
     assert not can_write_to(tmp_path / "file" / "directory")
+
+
+def test_nobody_waits_for_a_dead_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "SILENT_SECONDS", 0.2)
+    with (tmp_path / ".lock").open("w") as held:
+        assert try_lock(held.fileno())
+        with (
+            pytest.raises(ElmoError, match=r"no sign of life for .* delete the file"),
+            wait_for_lock(tmp_path / ".lock"),
+        ):
+            pass
+
+
+def test_a_holder_shows_that_it_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "TOUCH_SECONDS", 0.01)
+    with wait_for_lock(tmp_path / ".lock"):
+        os.utime(tmp_path / ".lock", (1, 1))
+        for _ in range(1000):
+            if (tmp_path / ".lock").stat().st_mtime > 2:
+                return
+            threading.Event().wait(0.01)
+    raise AssertionError("the file was not touched")

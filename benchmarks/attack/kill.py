@@ -313,10 +313,18 @@ def scenarios(address: str) -> dict[str, Scenario]:
         "finetune": resumed(
             [*finetune, "--out", "out"],
             ["finetune", "trained", "text.txt", "--out", "out", "--resume"],
-            "out/training/finetune.json",
+            "out/training/run.json",
             "out/*.safetensors",
             "out/*.json",
             "out/*.txt",
+        ),
+        "pretrain-again": Scenario(
+            lambda directory: [*pretrain, "--out", "out", "--auto-resume"],
+            ("out/*.safetensors", "out/*.json", "out/*.txt"),
+        ),
+        "finetune-again": Scenario(
+            lambda directory: [*finetune, "--out", "out", "--auto-resume"],
+            ("out/*.safetensors", "out/*.json", "out/*.txt"),
         ),
         "neighbors": Scenario(lambda directory: neighbors),
         "task": resumed(

@@ -11,7 +11,12 @@ from collections.abc import Sequence
 
 
 def parse_arguments(description: str, kinds: Sequence[str], cases: int) -> argparse.Namespace:
-    """Return the options of an attack from the command line.
+    """Return the options of an attack from the command line; see `make_parser`."""
+    return make_parser(description, kinds, cases).parse_args()
+
+
+def make_parser(description: str, kinds: Sequence[str], cases: int) -> argparse.ArgumentParser:
+    """Return a parser of the options that all attacks have.
 
     Args:
         description: What the attack does; its first line is shown by --help.
@@ -33,7 +38,7 @@ def parse_arguments(description: str, kinds: Sequence[str], cases: int) -> argpa
     parser.add_argument(
         "--only", choices=kinds, action="append", help="only this kind of cases; may be repeated"
     )
-    return parser.parse_args()
+    return parser
 
 
 class Tally:

@@ -21,7 +21,7 @@ from elmokit.bilm.weights import SOFTMAX
 from elmokit.errors import ElmoError, InputError
 from elmokit.train.corpus import Corpus
 from elmokit.train.metrics import METRICS, read_metrics
-from elmokit.train.run import TRAINING, RunPlan
+from elmokit.train.run_plan import TRAINING, RunPlan
 from measure import write_file
 
 Json = dict[str, Any]

@@ -21,7 +21,8 @@ from elmokit.bilm.weights import SOFTMAX, expected_shapes
 from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.text.vocabulary import Vocabulary
 from elmokit.train import checkpoint
-from elmokit.train.run import CHECKPOINTS, TRAINING, RunPlan
+from elmokit.train.run import CHECKPOINTS
+from elmokit.train.run_plan import TRAINING, RunPlan
 
 
 def snapshot(run: Path, corpus: Path) -> tuple[BiLM, dict[str, int]]:

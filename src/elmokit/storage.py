@@ -17,6 +17,7 @@ import secrets
 import shutil
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,10 @@ from elmokit.errors import ElmoError, InputError, WriteError
 
 POLL_SECONDS = 0.1
 """Time between two attempts to take a lock that somebody else holds."""
+TOUCH_SECONDS = 10.0
+"""Time between two signs of life of whoever holds a lock file."""
+SILENT_SECONDS = 600.0
+"""Time without a sign of life after which nobody waits for a lock any longer."""
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """System errors of a full disk, a used-up quota, and a file that is too large for its disk."""
 LARGE_DIRECTORY = 10_000
@@ -68,7 +73,7 @@ def atomic_write(
 
 def temporary_path(path: Path) -> Path:
     """Return a new hidden name beside a path, which says which process it belongs to."""
-    owner = f"{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+    owner = f"{machine_id()}-{os.getpid()}-{secrets.token_hex(4)}"
     return path.with_name(f".{path.name}.{owner}.tmp")
 
 
@@ -81,13 +86,13 @@ def remove_leftovers(path: Path) -> None:
     directory = path.parent
     if directory in _LARGE_DIRECTORIES:
         return
-    pattern = re.compile(rf"\.{re.escape(path.name)}\.{_machine()}-(\d+)-[0-9a-f]{{8}}\.tmp")
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.{machine_id()}-(\d+)-[0-9a-f]{{8}}\.tmp")
     with contextlib.suppress(OSError):
         names = os.listdir(directory)
         if len(names) > LARGE_DIRECTORY:
             _LARGE_DIRECTORIES.add(directory)
         for name in names:
-            if (match := pattern.fullmatch(name)) and not _is_running(int(match[1])):
+            if (match := pattern.fullmatch(name)) and not is_running(int(match[1])):
                 leftover = directory / name
                 if leftover.is_dir() and not leftover.is_symlink():
                     shutil.rmtree(leftover, ignore_errors=True)
@@ -105,7 +110,7 @@ def remove_directory(path: Path) -> None:
 
 
 @cache
-def _machine() -> str:
+def machine_id() -> str:
     """Return a name for all processes that can see each other: a machine since it was started."""
     parts = [socket.gethostname()]
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
@@ -114,7 +119,8 @@ def _machine() -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Return whether a process of this machine is running, as far as the system tells."""
     if sys.platform == "win32":
         return True  # nothing is removed there: os.kill would end the process
     try:
@@ -327,6 +333,9 @@ else:
 def wait_for_lock(path: Path, *, advice: str = "use a directory on a local disk") -> Iterator[None]:
     """Hold a lock file during the block, after waiting until nobody else holds it.
 
+    The holder touches the file now and then. Network file systems may keep the lock of a host that
+    is dead; then the wait ends with an error.
+
     Args:
         path: The lock file; created if it is missing, and never removed.
         advice: What a user can do if the file cannot be written or locked.
@@ -337,12 +346,41 @@ def wait_for_lock(path: Path, *, advice: str = "use a directory on a local disk"
         raise ElmoError(f"cannot write to {path.parent}: {error.strerror}; {advice}") from None
     try:
         try:
+            seen, since = os.fstat(descriptor).st_mtime_ns, time.monotonic()
             while not try_lock(descriptor):
+                if (touched := os.fstat(descriptor).st_mtime_ns) != seen:
+                    seen, since = touched, time.monotonic()
+                elif time.monotonic() - since > SILENT_SECONDS:
+                    raise ElmoError(
+                        f"{path} is locked by a process that has shown no sign of life for "
+                        f"{SILENT_SECONDS / 60:g} minutes: it hangs, or its host is dead. Stop it, "
+                        "or delete the file if no process uses it, then run this again"
+                    )
                 time.sleep(POLL_SECONDS)
         except OSError as error:
             raise ElmoError(
                 f"cannot lock files in {path.parent}: {error.strerror}; {advice}"
             ) from None
-        yield
+        with _touching(path):
+            yield
     finally:
         os.close(descriptor)  # which releases the lock
+
+
+@contextmanager
+def _touching(path: Path) -> Iterator[None]:
+    """Touch a file now and then during the block, to show that its holder lives."""
+    ended = threading.Event()
+
+    def touch() -> None:
+        while not ended.wait(TOUCH_SECONDS):
+            with contextlib.suppress(OSError):
+                os.utime(path)
+
+    thread = threading.Thread(target=touch, name="lock", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

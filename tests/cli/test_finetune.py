@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from elmokit.cli.training_display import TrainingDisplay
 from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError
 from elmokit.text.vocabulary import Vocabulary
+from elmokit.train import Budget, TextSource, finetune
 from elmokit.train import finetuning as train
 
 WORDS = "<S> </S> <UNK> the . gene binds cell".split()
@@ -130,6 +133,36 @@ def test_interrupted(
         call(*arguments, "--resume", "--minutes", 3)
     shown, _ = call(*arguments, "--resume", "--json")
     assert json.loads(shown)["steps"] > 4
+
+
+def test_stopped_by_a_scheduler(
+    call, model: str, text: str, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same command line starts, continues and has nothing to do, with exit code 0."""
+    arguments = model, text, "-o", tmp_path / "out", "--tokens", 900, *QUICK, "--auto-resume"
+    on_step = TrainingDisplay.on_step
+
+    def stop(self: TrainingDisplay, report) -> None:
+        on_step(self, report)
+        if report.progress.step == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(TrainingDisplay, "on_step", stop)
+    with pytest.raises(SystemExit) as stopped:
+        call(*arguments)
+    assert stopped.value.code == 0
+    assert "step-00000004 is kept" in capsys.readouterr().err
+    monkeypatch.setattr(TrainingDisplay, "on_step", on_step)
+    with pytest.raises(InputError, match="--rate cannot change"):
+        call(*arguments, "--rate", 0.5)
+    shown, _ = call(*arguments, "--json")
+    calm, _ = call(model, text, "-o", tmp_path / "calm", "--tokens", 900, *QUICK, "--json")
+    assert json.loads(shown)["fingerprint"] == json.loads(calm)["fingerprint"]
+    assert "nothing to do" in call(*arguments)[0]
+    source = TextSource([text])
+    how = {"budget": Budget(tokens=900), "auto_resume": True}
+    with pytest.raises(InputError, match="cannot change"):
+        finetune(model, source, tmp_path / "out", **how)
 
 
 def test_wrong_use(call, model: str, text: str, tmp_path: Path) -> None:

@@ -24,9 +24,11 @@ from elmokit.elmo import Elmo
 from elmokit.errors import ConfigError, FormatError, InputError
 from elmokit.lm import Perplexity
 from elmokit.train.budget import Budget
+from elmokit.train.interrupt import TrainingStopped
 from elmokit.train.loop import TrainingProgress
 from elmokit.train.recipe import RECIPES
-from elmokit.train.run import RunPlan, TrainingReport
+from elmokit.train.run import TrainingReport
+from elmokit.train.run_plan import RunPlan
 
 OPTIONS = ["--batch", "150", "--warm-up", "5", "--negatives", "10", "--shards", "2"]
 
@@ -164,6 +166,31 @@ def test_stopped(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         f"stopped after 1,234,567 words; to continue: elmo pretrain {corpus} --out {out} --resume\n"
     )
     assert call(corpus, "--out", out, "--minutes", 1, RANK="1").stderr in ("", "\nAborted!\n")
+
+
+def test_stopped_by_a_scheduler(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any, on_step: Any, auto_resume: bool, **__: Any) -> None:
+        assert auto_resume
+        raise TrainingStopped
+
+    monkeypatch.setattr("elmokit.train.pretrain", stopped)
+    arguments = [corpus, "--out", tmp_path / "model", "--minutes", 1, "--auto-resume"]
+    result = call(*arguments)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("stopped by a signal, before the first step; to continue")
+    quiet = call(*arguments, RANK="1")
+    assert quiet.exit_code == 0 and quiet.stderr == ""
+    both = call(*arguments, "--resume")
+    assert both.exit_code == 2 and "not both" in both.stderr
+
+
+def test_the_same_command_again(corpus: Path, config: Path, tmp_path: Path) -> None:
+    arguments = [corpus, "--out", tmp_path / "model", "--config", config, "--tokens", 300, *OPTIONS]
+    assert "perplexity" in call(*arguments, "--auto-resume").stdout
+    again = call(*arguments, "--auto-resume")
+    assert again.exit_code == 0 and "nothing to do" in again.stderr
 
 
 # -- what is shown -------------------------------------------------------------------------------

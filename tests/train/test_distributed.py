@@ -17,7 +17,7 @@ from safetensors.numpy import load_file  # noqa: E402
 from tests.train.toy import SENTENCES, STREAM, TINY, in_processes, toy_corpus  # noqa: E402
 
 from elmokit.train.budget import Budget  # noqa: E402
-from elmokit.train.distributed import SingleProcess, join_process_group, local_device, world_size  # noqa: E402
+from elmokit.train.distributed import SingleProcess, local_device, process_group, world_size  # noqa: E402
 from elmokit.train.pretraining import pretrain, resume  # noqa: E402
 from elmokit.train.recipe import Recipe  # noqa: E402
 from elmokit.train.run import TrainingRun  # noqa: E402
@@ -95,8 +95,8 @@ def test_processes_that_disagree(corpus: Path, tmp_path: Path) -> None:
 
 def test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    group = join_process_group(torch.device("cpu"))
-    assert isinstance(group, SingleProcess)
+    with process_group(torch.device("cpu")) as group:
+        assert isinstance(group, SingleProcess)
     tensor = torch.arange(3.0)
     group.sum_(tensor)
     assert tensor.tolist() == [0, 1, 2]

@@ -37,7 +37,8 @@ from elmokit.train.corpus import Corpus  # noqa: E402
 from elmokit.train.metrics import read_metrics  # noqa: E402
 from elmokit.train.pretraining import pretrain, resume  # noqa: E402
 from elmokit.train.recipe import Recipe  # noqa: E402
-from elmokit.train.run import RunPlan, TrainingReport  # noqa: E402
+from elmokit.train.run import TrainingReport  # noqa: E402
+from elmokit.train.run_plan import RunPlan  # noqa: E402
 
 BUDGET = Budget(tokens=2300)
 """A little more than two epochs."""

@@ -81,15 +81,20 @@ def in_process(work: Callable[..., None], *arguments: Any) -> int | None:
     return in_processes(work, [arguments])[0]
 
 
-def in_processes(work: Callable[..., None], arguments: Sequence[Sequence[Any]]) -> list[int | None]:
+def in_processes(
+    work: Callable[..., None], arguments: Sequence[Sequence[Any]], seconds: float = 120
+) -> list[int | None]:
     """The same in several at the same time."""
     started = [_SERVER.Process(target=work, args=tuple(own)) for own in arguments]
     for process in started:
         process.start()
     for process in started:
-        process.join(120)
+        process.join(seconds)
+        if any(each.exitcode for each in started):
+            seconds = 5  # somebody has failed, so the others will not end
         if process.is_alive():
             process.kill()
+            process.join()
     return [process.exitcode for process in started]
 
 

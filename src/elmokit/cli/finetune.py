@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elmokit.cli.training_display import TrainingDisplay
+from elmokit.cli.training_display import TrainingDisplay, describe_stop
 from elmokit.cli.training_options import (
     batch_option,
     budget_options,
+    check_resume,
     dropout_option,
     form_options,
     json_option,
@@ -20,6 +21,7 @@ from elmokit.cli.training_options import (
     parse_budget,
     parse_form,
     rate_option,
+    resume_options,
     valid_option,
     without_none,
 )
@@ -79,7 +81,7 @@ ALLENNLP = "allennlp"
     type=click.Choice([ALLENNLP]),
     help="Also save the model in this format.",
 )
-@click.option("--resume", is_flag=True, help="Continue the run in --out where it was stopped.")
+@resume_options
 @rate_option("0.004, less for models of more than 512 cells")
 @batch_option("1120")
 @dropout_option("0.1")
@@ -112,6 +114,7 @@ def command(
     column: str | None,
     export_format: str | None,
     resume: bool,
+    auto_resume: bool,
     rate: float | None,
     batch: int | None,
     dropout: float | None,
@@ -128,7 +131,9 @@ def command(
     --valid names text for that. The weights with the lowest perplexity on held-out text are kept,
     and the run stops when it no longer falls, or when the budget is spent: three epochs, unless
     --minutes, --tokens or --epochs sets another. Ctrl-C stops it too, and keeps the best weights so
-    far; the same command with --resume continues from there.
+    far; the same command with --resume continues from there. SIGTERM and SIGUSR1, which schedulers
+    send before they end a job, do the same with exit code 0; with --auto-resume the same command
+    starts the run, continues it, and does nothing once it has ended.
 
     A model without a softmax, such as the published HDF5 files, first trains one while its network
     stays unchanged; "before" is then its perplexity with this softmax.
@@ -147,6 +152,7 @@ def command(
         raise click.UsageError("give --vocabulary or --vocabulary-file, not both")
     if "-" in texts and "-" in (*valid, *general):
         raise click.UsageError("stdin can be read only once; give - only once")
+    check_resume(resume, auto_resume)
     budget = parse_budget(minutes, tokens, epochs)
     changes = without_none(
         {"rate": rate, "batch": batch, "dropout": dropout, "shards": shards, "seed": seed}
@@ -157,11 +163,11 @@ def command(
             "MODEL, TEXT, --out and --general"
         )
 
-    from elmokit.train import TextSource, finetune, resume_finetune
+    from elmokit.train import TextSource, TrainingStopped, finetune, resume_finetune
     from elmokit.train.build import read_vocabulary
     from elmokit.train.finetuning import has_finished, load_trainable
 
-    if resume and has_finished(Path(out).expanduser()):
+    if (resume or auto_resume) and has_finished(Path(out).expanduser()):
         click.echo(f"{out}: the run has ended, and its model is there; nothing to do")
         return
     source = TextSource(texts, form, column, valid)
@@ -185,9 +191,13 @@ def command(
                     patience=patience,
                     device=device,
                     evaluation_words=evaluation_words,
+                    auto_resume=auto_resume,
                     on_chunk=display.on_chunk,
                     on_step=display.on_step,
                 )
+    except TrainingStopped:
+        click.echo(describe_stop(Path(out).expanduser()), err=True)
+        sys.exit(0)
     except KeyboardInterrupt:
         directory = Path(out).expanduser()
         if not (directory / "training" / "finetune.json").exists():

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from elmokit.cli.results import model_options, result_options
-from elmokit.cli.text_options import layer_option, text_form, text_options
+from elmokit.cli.text_options import context_option, layer_option, text_form, text_options
 
 if TYPE_CHECKING:
     from elmokit.elmo import Elmo, LayerChoice, Sentence
+    from elmokit.probe.context import ContextChoice
     from elmokit.probe.neighbors.index import Index
     from elmokit.train.chunks import TextForm
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 )
 @model_options
 @layer_option
+@context_option
 @click.option(
     "-n",
     "--number",
@@ -84,6 +86,7 @@ def command(
     model: str,
     threads: int | None,
     layer: LayerChoice,
+    context: ContextChoice,
     number: int,
     same_word: bool,
     words: int | None,
@@ -124,13 +127,13 @@ def command(
     elmo = load_model(model, threads)
     queries: list[Sentence] = [each.split() if tokenized else each for each in sentences]
     for sentence in queries:  # fails here rather than after an hour of indexing
-        use = embed_word(elmo, word, sentence, layer, at or 1)
+        use = embed_word(elmo, word, sentence, layer, at or 1, context)
         if at is None and len(find_word(use.words, word)) > 1:
             click.echo(
                 f"note: the sentence contains {word!r} several times; choose one with --at N",
                 err=True,
             )
-    index = _open_index(elmo, files, directory, layer, words, form, column)
+    index = _open_index(elmo, files, directory, layer, context, words, form, column)
     seconds: list[float] = []
     measured = find_neighbors(
         elmo,
@@ -157,6 +160,7 @@ def _open_index(
     files: tuple[str, ...],
     directory: str | None,
     layer: LayerChoice,
+    context: ContextChoice,
     max_words: int | None,
     form: TextForm,
     column: str | None,
@@ -178,6 +182,7 @@ def _open_index(
             files,
             directory,
             layer=layer,
+            context=context,
             max_words=max_words,
             form=form,
             column=column,

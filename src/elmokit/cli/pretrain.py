@@ -11,15 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elmokit.cli.training_display import TrainingDisplay, format_duration, warnings_at_the_end
+from elmokit.cli.training_display import (
+    TrainingDisplay,
+    describe_stop,
+    format_duration,
+    warnings_at_the_end,
+)
 from elmokit.cli.training_options import (
     batch_option,
     budget_options,
+    check_resume,
     dropout_option,
     json_option,
     machine_options,
     parse_budget,
     rate_option,
+    resume_options,
     without_none,
 )
 
@@ -42,7 +49,7 @@ SIZES = ("tiny", "small", "medium", "original")
     help="An options.json or config.json with the architecture, instead of --size.",
 )
 @budget_options()
-@click.option("--resume", is_flag=True, help="Continue the run in --out where it was stopped.")
+@resume_options
 @click.option(
     "--recipe",
     type=click.Choice(["recommended", "bilm-tf"]),
@@ -101,6 +108,14 @@ SIZES = ("tiny", "small", "medium", "original")
     show_default=True,
     help="Minutes of training between two checkpoints.",
 )
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With torchrun: stop when another process has not answered for so long.",
+)
 @json_option
 def command(
     corpus: str,
@@ -111,6 +126,7 @@ def command(
     tokens: int | None,
     epochs: float | None,
     resume: bool,
+    auto_resume: bool,
     recipe: str | None,
     rate: float | None,
     schedule: str | None,
@@ -127,6 +143,7 @@ def command(
     seed: int | None,
     device: str,
     checkpoint_minutes: float,
+    timeout: float,
     as_json: bool,
 ) -> None:
     """Train a new model on CORPUS, a directory that `elmo corpus` made.
@@ -134,6 +151,10 @@ def command(
     Set the budget with --minutes, --tokens or --epochs. Ctrl-C stops between two steps. With
     --resume the run continues from there, also after a crash, and ends in the same model as if it
     had never stopped; it keeps all its options, only the budget may be changed.
+
+    SIGTERM and SIGUSR1, which schedulers send before they end a job, stop it in the same way with
+    exit code 0. With --auto-resume the same command starts the run, continues it, and does nothing
+    once it has ended. Processes that torchrun restarts (--max-restarts) continue by themselves.
 
     While it trains, the command shows the loss of the last steps in nats per word, by the sampled
     softmax, and the forward and backward perplexity of held-out text, by the full softmax. --out
@@ -144,7 +165,7 @@ def command(
     elmo pretrain corpus --out model --minutes 10
     elmo pretrain corpus --out model --resume
     elmo pretrain corpus --out big --size small --epochs 10 --dropout 0.1
-    torchrun --nproc-per-node 2 -m elmokit pretrain corpus --out model --epochs 5
+    torchrun --nproc-per-node 2 --max-restarts 3 -m elmokit pretrain corpus --out model --epochs 5
 
     In Python: `elmokit.train.pretrain` and `elmokit.train.resume`.
     """
@@ -165,6 +186,7 @@ def command(
             "seed": seed,
         }
     )
+    check_resume(resume, auto_resume)
     if size and config:
         raise click.UsageError("give --size or --config, not both")
     _check_corpus(corpus)
@@ -176,14 +198,18 @@ def command(
         )
     architecture = _read_architecture(size, config)
 
-    from elmokit.train import pretrain
+    if "RANK" in os.environ:  # PyTorch's traces of broken connections; our errors say it better
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+
+    from elmokit.train import TrainingStopped, pretrain
     from elmokit.train import resume as resume_run
 
     display = TrainingDisplay("opening the corpus", quiet=os.environ.get("RANK", "0") != "0")
     with warnings_at_the_end():
         try:
             if resume or budget is None:
-                _check_unchanged(out, architecture, recipe, changes)
+                if not display.quiet:  # the other processes may see the run later
+                    _check_unchanged(out, architecture, recipe, changes)
                 with display:
                     elmo = resume_run(
                         corpus,
@@ -191,6 +217,7 @@ def command(
                         budget=budget,
                         device=device,
                         checkpoint_minutes=checkpoint_minutes,
+                        timeout=timeout,
                         on_step=display.on_step,
                     )
             else:
@@ -204,8 +231,14 @@ def command(
                         recipe=new_recipe,
                         device=device,
                         checkpoint_minutes=checkpoint_minutes,
+                        auto_resume=auto_resume,
+                        timeout=timeout,
                         on_step=display.on_step,
                     )
+        except TrainingStopped:
+            if not display.quiet:
+                click.echo(describe_stop(Path(out).expanduser()), err=True)
+            sys.exit(0)
         except KeyboardInterrupt:
             if display.quiet or display.last is None:
                 raise
@@ -219,6 +252,8 @@ def command(
         if not display.quiet and display.last is not None:
             results = _collect_results(elmo, Path(out), display.last)
             click.echo(json.dumps(results) if as_json else render_results(results))
+        elif not display.quiet:
+            click.echo(f"{out}: the run has ended, and its model is there; nothing to do", err=True)
 
 
 # -- options ---------------------------------------------------------------------------------------
@@ -280,7 +315,7 @@ def _check_unchanged(
 ) -> None:
     """Raise if the options differ from those that the run in `out` was started with."""
     from elmokit.train.recipe import get_recipe
-    from elmokit.train.run import RUN, TRAINING, RunPlan
+    from elmokit.train.run_plan import RUN, TRAINING, RunPlan
 
     directory = Path(out).expanduser() / TRAINING
     plan = RunPlan.read(directory)
@@ -307,7 +342,8 @@ def _option_names(names: set[str]) -> str:
 
 def _collect_results(elmo: Elmo, out: Path, report: TrainingReport) -> dict[str, Any]:
     """Return the results as a dictionary for JSON."""
-    from elmokit.train.run import CURVE, TRAINING
+    from elmokit.train.run import CURVE
+    from elmokit.train.run_plan import TRAINING
 
     progress, held_out = report.progress, report.held_out
     return {

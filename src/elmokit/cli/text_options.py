@@ -37,6 +37,18 @@ def text_form(lines: bool, tokenized: bool) -> TextForm:
     return "tokenized" if tokenized else "lines" if lines else "running"
 
 
+def context_option(function: F) -> F:
+    """Add `--context` to a command."""
+    return click.option(
+        "--context",
+        type=click.Choice(["word", "sentence"]),
+        default="word",
+        show_default=True,
+        help="Compare the vector of the word in its sentence, or that vector and the mean of the "
+        "sentence, each standardized.",
+    )(function)
+
+
 def layer_option(function: F) -> F:
     """Add `--layer` to a command."""
     return click.option(

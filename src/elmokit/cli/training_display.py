@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmokit.progress import ProgressDisplay
@@ -79,6 +80,20 @@ def describe_report(report: TrainingReport) -> str:
         forward, backward = report.held_out.forward, report.held_out.backward
         parts.append(f"held-out perplexity forward/backward {forward:.1f}/{backward:.1f}")
     return ", ".join(parts)
+
+
+def describe_stop(out: Path) -> str:
+    """Return what is kept of a run that a signal of a scheduler has stopped, in one line."""
+    from elmokit.train import checkpoint
+    from elmokit.train.run import CHECKPOINTS
+    from elmokit.train.run_plan import TRAINING
+
+    newest = checkpoint.find_newest(out / TRAINING / CHECKPOINTS)
+    kept = "before the first step" if newest is None else f"{newest.name} is kept"
+    return (
+        f"stopped by a signal, {kept}; to continue, give the same command with --auto-resume, or "
+        "with --resume"
+    )
 
 
 def format_duration(seconds: float) -> str:

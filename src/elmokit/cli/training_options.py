@@ -105,6 +105,17 @@ machine_options = _group(
 )
 """Add `--shards`, `--seed` and `--device`."""
 
+resume_options = _group(
+    click.option("--resume", is_flag=True, help="Continue the run in --out where it was stopped."),
+    click.option(
+        "--auto-resume",
+        is_flag=True,
+        help="Start the run in --out, or continue it if it was started: for job scripts, which "
+        "are run again with the same command.",
+    ),
+)
+"""Add `--resume` and `--auto-resume`."""
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print the result as one line of JSON."
 )
@@ -134,6 +145,12 @@ def parse_budget(minutes: float | None, tokens: int | None, epochs: float | None
     if len(names) > 1:
         raise click.UsageError(f"give {' or '.join(names)}, not both")
     return Budget(minutes=minutes, tokens=tokens, epochs=epochs) if names else None
+
+
+def check_resume(resume: bool, auto_resume: bool) -> None:
+    """Raise if both options are given."""
+    if resume and auto_resume:
+        raise click.UsageError("give --resume or --auto-resume, not both")
 
 
 def without_none(values: dict[str, Any]) -> dict[str, Any]:

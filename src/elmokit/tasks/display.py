@@ -21,7 +21,6 @@ class FitDisplay:
         """Prepare the callbacks for a run with these settings."""
         self._display = display
         self._score = settings.definition.main_score
-        self._epochs = settings.effective_preset.training.epochs
 
     def on_layers(self, done: int, total: int | None) -> None:
         """Show how many words have their layers; a `ProgressCallback`."""
@@ -30,7 +29,7 @@ class FitDisplay:
     def on_step(self, progress: FitProgress, batches: int) -> None:
         """Show the number of the epoch and its mean loss so far; a `StepCallback`."""
         loss = progress.loss / progress.batch
-        text = f"epoch {progress.epoch + 1} of {self._epochs}, loss {loss:.3f}"
+        text = f"epoch {progress.epoch + 1} of {progress.max_epochs}, loss {loss:.3f}"
         self._display.update(text, progress.batch, batches)
 
     def on_epoch(self, record: Mapping[str, Any]) -> None:

@@ -62,6 +62,8 @@ class FitProgress:
     """Number of the best epoch so far, from 1."""
     epochs: list[dict[str, Any]] = field(default_factory=list)
     """The record of each epoch, as `on_epoch` received it."""
+    max_epochs: int = 0
+    """Maximum number of epochs of this run."""
 
     @property
     def epochs_since_best(self) -> int:
@@ -176,10 +178,13 @@ class _Fitting:
         self.model = self.trained.model
         self._store_layers(on_layers)
         self.optimizer = _make_optimizer(self.config, self.model)
-        self.progress = FitProgress()
+        whole = round(len(self.train) / settings.share)
+        self.progress = FitProgress(max_epochs=preset.max_epochs(whole))
         self.best_state = self._copy_state()
         if resume and (path := checkpoint.find_newest(directory / TRAINING)) is not None:
             self.progress, self.best_state = _load_checkpoint(path, self.model, self.optimizer)
+            if not self.progress.max_epochs:  # a run of 0.1.0 ends as it was begun
+                self.progress.max_epochs = self.config.epochs
         self._parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         self._lengths = [sum(map(len, example.texts)) for example in self.train.items]
         self._clock = self._saved_at = time.monotonic()
@@ -200,7 +205,7 @@ class _Fitting:
     def finished(self) -> bool:
         """Whether all epochs are done, or too many of them brought nothing."""
         return (
-            self.progress.epoch >= self.config.epochs
+            self.progress.epoch >= self.progress.max_epochs
             or self.progress.epochs_since_best >= self.config.patience
         )
 
@@ -221,7 +226,7 @@ class _Fitting:
         self.optimizer.zero_grad(set_to_none=True)
         (loss + self.model.words.penalty(self.settings.l2)).backward()
         torch.nn.utils.clip_grad_norm_(self._parameters, self.config.clip)
-        fraction = (progress.epoch + progress.batch / batches) / self.config.epochs
+        fraction = (progress.epoch + progress.batch / batches) / progress.max_epochs
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.config.rate, fraction) * group["scale"]
         self.optimizer.step()

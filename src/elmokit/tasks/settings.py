@@ -49,7 +49,7 @@ class Settings:
     share: float = 1.0
     """Fraction of the training set to use, above 0 and at most 1."""
     epochs: int | None = None
-    """Maximum number of epochs."""
+    """Maximum number of epochs; None for the preset's, which grows on small training sets."""
     batch: int | None = None
     """Examples per optimizer step."""
     rate: float | None = None
@@ -109,6 +109,7 @@ class Settings:
             sizes=replace(preset.sizes, **(self.sizes or {})),
             training=replace(preset.training, **changes),
             dropout=preset.dropout if self.dropout is None else self.dropout,
+            total_steps=preset.total_steps if self.epochs is None else 0,
         )
 
     @property

@@ -5,6 +5,7 @@ Training, saving and the command line know a task only through it. Nothing here 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,6 +85,11 @@ class TrainingConfig:
     optimizer: OptimizerName = "adam"
     """The optimizer."""
 
+    def steps_per_epoch(self, examples: int) -> int:
+        """Return the optimizer steps per epoch for a number of examples."""
+        batches = max(1, math.ceil(examples / self.batch))
+        return batches * math.ceil(self.steps / batches)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
@@ -95,6 +101,19 @@ class Preset:
     """How the model is trained."""
     dropout: float
     """Dropout of the word vectors and of ELMo at each place where it enters."""
+    total_steps: int = 0
+    """Optimizer steps that training may take in any case: on a small training set, the maximum
+    number of epochs grows until they fit. Patience ends training before."""
+
+    def max_epochs(self, examples: int) -> int:
+        """Return the maximum number of epochs for a training set.
+
+        Args:
+            examples: Number of examples of the whole training set. A share of it gets as many
+                epochs as the whole, so that shares can be compared.
+        """
+        steps = self.training.steps_per_epoch(examples)
+        return max(self.training.epochs, math.ceil(self.total_steps / steps))
 
 
 class TaskModel(Protocol):

@@ -266,7 +266,6 @@ class _Reporter:
     def __init__(self, trial: Trial, callback: TrialCallback) -> None:
         self._name, self._callback = trial.name, callback
         self._main = trial.settings.definition.main_score
-        self._epochs = trial.settings.effective_preset.training.epochs
         self._best = ""
 
     def report(self, done: float, text: str, ended: bool = False) -> None:
@@ -277,8 +276,8 @@ class _Reporter:
 
     def on_step(self, progress: FitProgress, batches: int) -> None:
         if progress.batch % 10 == 0 or progress.batch == batches:
-            done = (progress.epoch + progress.batch / batches) / self._epochs
-            self.report(done, f"epoch {progress.epoch + 1}/{self._epochs} {self._best}")
+            done = (progress.epoch + progress.batch / batches) / progress.max_epochs
+            self.report(done, f"epoch {progress.epoch + 1}/{progress.max_epochs} {self._best}")
 
     def on_epoch(self, record: Mapping[str, Any]) -> None:
         if record["best"]:

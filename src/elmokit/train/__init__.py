@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from elmokit.train.build import CorpusOptions, build_corpus
     from elmokit.train.corpus import Corpus
     from elmokit.train.finetuning import FinetuneResult, finetune, resume_finetune
+    from elmokit.train.interrupt import TrainingStopped
     from elmokit.train.pretraining import pretrain, resume
     from elmokit.train.recipe import RECIPES, Recipe
     from elmokit.train.run import TrainingReport
@@ -34,6 +35,7 @@ __all__ = [
     "Recipe",
     "TextSource",
     "TrainingReport",
+    "TrainingStopped",
     "build_corpus",
     "finetune",
     "pretrain",
@@ -53,6 +55,7 @@ __getattr__, __dir__ = lazy_exports(
         "Recipe": "elmokit.train.recipe",
         "TextSource": "elmokit.train.text_source",
         "TrainingReport": "elmokit.train.run",
+        "TrainingStopped": "elmokit.train.interrupt",
         "build_corpus": "elmokit.train.build",
         "finetune": "elmokit.train.finetuning",
         "pretrain": "elmokit.train.pretraining",

@@ -37,6 +37,7 @@ from elmokit.train.corpus import Corpus
 from elmokit.train.distributed import SingleProcess, local_device, world_size
 from elmokit.train.early_stopping import EarlyStopping
 from elmokit.train.initialization import initial_softmax
+from elmokit.train.interrupt import stop_on_scheduler_signals
 from elmokit.train.loop import TrainingLoop
 from elmokit.train.malloc import keep_freed_memory
 from elmokit.train.pretraining import (
@@ -49,13 +50,13 @@ from elmokit.train.recipe import Recipe
 from elmokit.train.run import (
     CHECKPOINT_MINUTES,
     EVALUATION_WORDS,
-    TRAINING,
     RunOptions,
-    RunPlan,
     StepCallback,
     TrainingRun,
     ignore_report,
 )
+from elmokit.train.run_lock import RunLock, hold_run
+from elmokit.train.run_plan import RUN, TRAINING, RunPlan, is_begun
 from elmokit.train.text_reader import TextReader
 from elmokit.train.text_source import TextSource, build_source_corpus, open_source_corpus
 from elmokit.train.trainer import Trainer
@@ -113,6 +114,29 @@ class FinetuneResult:
             "vocabulary": len(self.elmo.bilm.vocabulary or ()),
         }
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], elmo: Elmo) -> FinetuneResult:
+        """Restore what `to_dict` returned, with the model."""
+
+        def pair(name: str) -> tuple[Perplexity, Perplexity]:
+            before, after = (_restore(values[name][when]) for when in ("before", "after"))
+            return before, after
+
+        return cls(
+            elmo,
+            *pair("domain"),
+            pair("general") if "general" in values else None,
+            values["steps"],
+            values["best_step"],
+            values["stopped_early"],
+        )
+
+
+def _restore(values: dict[str, Any]) -> Perplexity:
+    names = ("forward", "backward", "words", "sentences", "signature")
+    own = {name: values[name] for name in names}
+    return Perplexity(unknown=round(values["oov"] * values["words"]), **own)
+
 
 @dataclass(frozen=True)
 class _FinetuneSettings:
@@ -125,6 +149,16 @@ class _FinetuneSettings:
     evaluation_words: int
     own_corpus: bool
     """Whether the corpus was made for this run."""
+
+    def check_unchanged(self, extend: int, patience: int, evaluation_words: int) -> None:
+        """Raise if a run would continue with other settings."""
+        given = {"extend": extend, "patience": patience, "evaluation_words": evaluation_words}
+        for name, value in given.items():
+            if value != getattr(self, name):
+                raise InputError(
+                    f"--{name.replace('_', '-')} cannot change when a run is resumed: it was "
+                    f"started with {getattr(self, name)}, and {value} was given"
+                )
 
     def write(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -152,6 +186,7 @@ class _FinetuneRun:
     corpus: Corpus
     device: str
     options: RunOptions
+    lock: RunLock
 
     def start(
         self, out: Path, plan: RunPlan, base: BiLM, *, only_softmax: bool = False
@@ -180,7 +215,7 @@ class _FinetuneRun:
         settled = base.settled if recipe.text == "sentences" else None
         model = replace(base, vocabulary=corpus.vocabulary, settled=settled)
         stopping = EarlyStopping(self.settings.patience)
-        run = TrainingRun(out, loop, corpus, group, model, self.options, stopping)
+        run = TrainingRun(out, loop, corpus, group, model, self.options, stopping, self.lock)
         return run.train(), stopping, loop.progress.step
 
 
@@ -199,6 +234,7 @@ def finetune(
     checkpoint_minutes: float = CHECKPOINT_MINUTES,
     evaluation_words: int = EVALUATION_WORDS,
     evaluations: int = FINETUNE_EVALUATIONS,
+    auto_resume: bool = False,
     on_chunk: CorpusCallback | None = None,
     on_step: StepCallback = ignore_report,
 ) -> FinetuneResult:
@@ -220,43 +256,67 @@ def finetune(
         checkpoint_minutes: Minutes of training between two checkpoints.
         evaluation_words: Held-out words per evaluation, and words of `general`.
         evaluations: Number of evaluations, spread evenly over the budget.
+        auto_resume: Continue the run in `out` if there is one, so that the same call can be
+            repeated until it has ended; then it returns the result again. A run that torchrun
+            restarts continues in any case.
         on_chunk: Called while the text is read; see `build_corpus`.
         on_step: Called with a `TrainingReport` after every step.
+
+    Raises:
+        TrainingStopped: SIGTERM or SIGUSR1 has stopped it, with a checkpoint.
     """
-    out = check_new_run_directory(out)
+    out = Path(out).expanduser()
     if extend < 0 or patience < 1:
         raise InputError(
             f"extend is {extend} and patience is {patience}; expected extend from 0 up and "
             "patience from 1 up"
         )
     base = load_trainable(model)
+    recipe = recipe or with_shards(default_recipe(base), device)
+    budget = budget or Budget(epochs=EPOCHS)
+    if is_begun(out, auto_resume=auto_resume):
+        plan = RunPlan.read(out / TRAINING)
+        plan.check_unchanged(base.config, recipe, out)
+        _FinetuneSettings.read(out / TRAINING).check_unchanged(extend, patience, evaluation_words)
+        if plan.budget != budget:
+            raise InputError("the budget of fine-tuning cannot change when a run is resumed")
+        finished = plan.read_finished(out / TRAINING)
+        if finished is not None:
+            return FinetuneResult.from_dict(finished["result"], Elmo.load(out))
+        return resume_finetune(
+            base,
+            source,
+            out,
+            general=general,
+            device=device,
+            checkpoint_minutes=checkpoint_minutes,
+            evaluations=evaluations,
+            on_step=on_step,
+        )
+    check_new_run_directory(out)
     words = _choose_vocabulary(base, vocabulary, extend)
     general_sentences = _read_general(source, general, evaluation_words)
     directory = source.corpus
-    if directory is None:
-        corpus = build_source_corpus(source, out / TRAINING / CORPUS, words, on_chunk)
-    else:
-        corpus = open_source_corpus(directory, words if isinstance(words, Vocabulary) else None)
-    settings = _FinetuneSettings(
-        base.fingerprint, extend, patience, evaluation_words, own_corpus=directory is None
-    )
-    settings.write(out / TRAINING)
-    plan = RunPlan(
-        base.config,
-        recipe or with_shards(default_recipe(base), device),
-        budget or Budget(epochs=EPOCHS),
-        corpus.fingerprint,
-        "finetune",
-    )
-    plan.write(out / TRAINING)
-    options = RunOptions(
-        evaluations=evaluations,
-        evaluation_words=evaluation_words,
-        checkpoint_minutes=checkpoint_minutes,
-        on_step=on_step,
-    )
-    run = _FinetuneRun(settings, corpus, device, options)
-    return _train(out, run, plan, base, general_sentences)
+    with stop_on_scheduler_signals(), hold_run(out / TRAINING) as lock:
+        check_new_run_directory(out)  # again, since somebody else may have been faster
+        if directory is None:
+            corpus = build_source_corpus(source, out / TRAINING / CORPUS, words, on_chunk)
+        else:
+            corpus = open_source_corpus(directory, words if isinstance(words, Vocabulary) else None)
+        settings = _FinetuneSettings(
+            base.fingerprint, extend, patience, evaluation_words, own_corpus=directory is None
+        )
+        settings.write(out / TRAINING)
+        plan = RunPlan(base.config, recipe, budget, corpus.fingerprint, "finetune")
+        plan.write(out / TRAINING)
+        options = RunOptions(
+            evaluations=evaluations,
+            evaluation_words=evaluation_words,
+            checkpoint_minutes=checkpoint_minutes,
+            on_step=on_step,
+        )
+        run = _FinetuneRun(settings, corpus, device, options, lock)
+        return _train(out, run, plan, base, general_sentences)
 
 
 def resume_finetune(
@@ -308,14 +368,22 @@ def resume_finetune(
         checkpoint_minutes=checkpoint_minutes,
         on_step=on_step,
     )
-    run = _FinetuneRun(settings, corpus, device, options)
-    return _train(out, run, plan, base, general_sentences)
+    with stop_on_scheduler_signals(), hold_run(out / TRAINING) as lock:
+        plan.write(out / TRAINING)
+        run = _FinetuneRun(settings, corpus, device, options, lock)
+        return _train(out, run, plan, base, general_sentences)
 
 
 def has_finished(out: Path) -> bool:
-    """Return whether a fine-tuning run on text has ended, so that nothing is left to resume."""
-    begun = (out / TRAINING / SETTINGS).is_file()
-    return begun and not (out / TRAINING / CORPUS).exists() and (out / "manifest.json").is_file()
+    """Return whether a fine-tuning run has ended, so that nothing is left to resume."""
+    directory = out / TRAINING
+    if not (directory / SETTINGS).is_file() or not (directory / RUN).is_file():
+        return False
+    if RunPlan.read(directory).read_finished(directory) is not None:
+        return True
+    # Runs of 0.1.0 have no finished.json. Their own corpus is removed at the end.
+    own_corpus = _FinetuneSettings.read(directory).own_corpus
+    return own_corpus and not (directory / CORPUS).exists() and (out / "manifest.json").is_file()
 
 
 def load_trainable(model: str | Path | BiLM) -> BiLM:
@@ -388,9 +456,7 @@ def _train(
     if stopping.initial is None or stopping.best is None:
         raise TrainingError("the held-out text has no words, so nothing could be evaluated")
     measured = [perplexity(each, general) for each in (Elmo(base), elmo) if general]
-    if run.settings.own_corpus:
-        remove_directory(out / TRAINING / CORPUS)
-    return FinetuneResult(
+    result = FinetuneResult(
         elmo,
         stopping.initial,
         stopping.best,
@@ -399,6 +465,10 @@ def _train(
         stopping.best_step,
         stopping.exhausted,
     )
+    RunPlan.read(out / TRAINING).write_finished(out / TRAINING, result=result.to_dict())
+    if run.settings.own_corpus:
+        remove_directory(out / TRAINING / CORPUS)
+    return result
 
 
 def _train_softmax(out: Path, run: _FinetuneRun, plan: RunPlan, base: BiLM) -> BiLM:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import time
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,33 +20,44 @@ from elmokit.bilm.sizes import SIZES
 from elmokit.bilm.state import State
 from elmokit.elmo import Elmo
 from elmokit.engine import native
-from elmokit.errors import InputError, TrainingError
+from elmokit.errors import ElmoError, InputError, TrainingError
 from elmokit.formats.detect import NATIVE_NAMES
 from elmokit.formats.native import MANIFEST
 from elmokit.nn.samplers import CandidateSampler, FullSampler, LogUniformSampler, PoissonSampler
 from elmokit.text.characters import ByteEncoder
+from elmokit.train import checkpoint
 from elmokit.train.advice import advise_on_run
 from elmokit.train.batches import make_batch_reader
 from elmokit.train.budget import Budget
 from elmokit.train.corpus import Corpus
-from elmokit.train.distributed import ProcessGroup, join_process_group, local_device, world_size
+from elmokit.train.distributed import (
+    TIMEOUT_SECONDS,
+    ProcessGroup,
+    ProcessLost,
+    local_device,
+    process_group,
+    world_size,
+)
 from elmokit.train.initialization import initial_weights
+from elmokit.train.interrupt import stop_on_scheduler_signals
 from elmokit.train.loop import TrainingLoop
 from elmokit.train.malloc import keep_freed_memory
 from elmokit.train.recipe import RECIPES, Recipe, count_shards
 from elmokit.train.run import (
     CHECKPOINT_MINUTES,
+    CHECKPOINTS,
     EVALUATION_WORDS,
-    RUN,
-    TRAINING,
     RunOptions,
-    RunPlan,
     StepCallback,
     TrainingRun,
     ignore_report,
 )
+from elmokit.train.run_lock import RunLock
+from elmokit.train.run_plan import RUN, TRAINING, RunPlan, is_begun
 from elmokit.train.trainer import Trainer
 
+VISIBLE_SECONDS = 120.0
+"""Time that a network file system may take to show a file to other hosts."""
 PRETRAIN_EVALUATIONS = 20
 """Number of evaluations over the budget by default; fewer in a run of less than 20 minutes."""
 
@@ -58,6 +73,8 @@ def pretrain(
     checkpoint_minutes: float = CHECKPOINT_MINUTES,
     evaluation_words: int = EVALUATION_WORDS,
     evaluations: int | None = None,
+    auto_resume: bool = False,
+    timeout: float = TIMEOUT_SECONDS,
     on_step: StepCallback = ignore_report,
 ) -> Elmo:
     """Train a new biLM, save it in `out`, and return it. The command `elmo pretrain` does this.
@@ -73,25 +90,49 @@ def pretrain(
         evaluation_words: Held-out words per evaluation; the last evaluation takes all.
         evaluations: Number of evaluations, spread over the budget; 20 if None, or fewer in a run
             of less than 20 minutes.
+        auto_resume: Continue the run in `out` if there is one, so that the same call can be
+            repeated until it has ended; then it returns the saved model. A run that torchrun
+            restarts continues in any case.
+        timeout: Seconds after which another process of torchrun that does not answer is taken as
+            lost.
         on_step: Called with a `TrainingReport` after every step, and at the end.
+
+    Raises:
+        TrainingStopped: SIGTERM or SIGUSR1 has stopped it, with a checkpoint.
     """
-    out = check_new_run_directory(out)
-    opened = Corpus.open(corpus)
+    out = Path(out).expanduser()
     config = config or SIZES["tiny"]
     recipe = recipe or with_shards(RECIPES["recommended"], device)
-    plan = RunPlan(config, recipe, budget, opened.fingerprint)
     if config.char_cnn.scheme != "bytes" or config.words is not None:
         raise InputError(
             "the configuration reads characters by an alphabet or words by a table; a new model "
             'reads characters as bytes: char_cnn.scheme "bytes", and no words'
         )
+    if not auto_resume:  # otherwise the run's own number counts
+        _check_shards(recipe, world_size())
+
+    def find_run() -> RunPlan | None:
+        if not is_begun(out, auto_resume=auto_resume):
+            check_new_run_directory(out)
+            return None
+        plan = RunPlan.read(out / TRAINING)
+        plan.check_unchanged(config, recipe, out)
+        return plan
+
+    def make_plan(begun: RunPlan | None, corpus: Corpus) -> RunPlan:
+        if begun is None:
+            return RunPlan(config, recipe, budget, corpus.fingerprint)
+        return replace(begun, budget=budget)
+
     options = RunOptions(
         evaluations=_count_evaluations(evaluations, budget),
         evaluation_words=evaluation_words,
         checkpoint_minutes=checkpoint_minutes,
         on_step=on_step,
     )
-    return _train(out, plan, opened, device, options)
+    return _train(
+        Path(corpus).expanduser(), out, find_run, make_plan, lambda _: options, device, timeout
+    )
 
 
 def resume(
@@ -103,6 +144,7 @@ def resume(
     checkpoint_minutes: float = CHECKPOINT_MINUTES,
     evaluation_words: int = EVALUATION_WORDS,
     evaluations: int | None = None,
+    timeout: float = TIMEOUT_SECONDS,
     on_step: StepCallback = ignore_report,
 ) -> Elmo:
     """Continue a pretraining run that was stopped, as if it had not been.
@@ -117,21 +159,37 @@ def resume(
         checkpoint_minutes: Minutes of training between two checkpoints.
         evaluation_words: Held-out words per evaluation; the last evaluation takes all.
         evaluations: Number of evaluations, as in `pretrain`.
+        timeout: Seconds after which another process of torchrun that does not answer is taken as
+            lost.
         on_step: Called with a `TrainingReport` after every step, and at the end.
     """
     out = Path(out).expanduser()
-    plan = RunPlan.read(out / TRAINING)
-    opened = Corpus.open(corpus)
-    plan.check_corpus(opened, out)
-    if budget is not None:
-        plan = replace(plan, budget=budget)
-    options = RunOptions(
-        evaluations=_count_evaluations(evaluations, plan.budget),
-        evaluation_words=evaluation_words,
-        checkpoint_minutes=checkpoint_minutes,
-        on_step=on_step,
+
+    def find_run() -> RunPlan:
+        return RunPlan.read(out / TRAINING)
+
+    def make_plan(begun: RunPlan | None, corpus: Corpus) -> RunPlan:
+        plan = begun or find_run()
+        return plan if budget is None else replace(plan, budget=budget)
+
+    def make_options(plan: RunPlan) -> RunOptions:
+        return RunOptions(
+            evaluations=_count_evaluations(evaluations, plan.budget),
+            evaluation_words=evaluation_words,
+            checkpoint_minutes=checkpoint_minutes,
+            on_step=on_step,
+        )
+
+    return _train(
+        Path(corpus).expanduser(),
+        out,
+        find_run,
+        make_plan,
+        make_options,
+        device,
+        timeout,
+        again=True,
     )
-    return _train(out, plan, opened, device, options)
 
 
 def _count_evaluations(evaluations: int | None, budget: Budget) -> int:
@@ -143,19 +201,143 @@ def _count_evaluations(evaluations: int | None, budget: Budget) -> int:
     return max(2, min(PRETRAIN_EVALUATIONS, round(budget.minutes)))
 
 
-def _train(out: Path, plan: RunPlan, corpus: Corpus, device: str, options: RunOptions) -> Elmo:
-    shards, processes = plan.recipe.shards, world_size()
-    if shards % processes:
+def _train(
+    corpus_path: Path,
+    out: Path,
+    find_run: Callable[[], RunPlan | None],
+    make_plan: Callable[[RunPlan | None, Corpus], RunPlan],
+    make_options: Callable[[RunPlan], RunOptions],
+    device: str,
+    timeout: float,
+    *,
+    again: bool = False,
+) -> Elmo:
+    """Start a run or continue it, together with the other processes.
+
+    Args:
+        corpus_path: Directory of the corpus.
+        out: Directory of the run.
+        find_run: Returns the plan of the run in `out` if it is to be continued, or raises. Only the
+            first process calls it.
+        make_plan: Returns the plan of this process, given the one found.
+        make_options: Returns how to evaluate, save and report.
+        device: Device to train on.
+        timeout: Seconds after which another process that does not answer is taken as lost.
+        again: Continue a run that has ended too, to evaluate and save its model anew.
+    """
+    keep_freed_memory()
+    own_device = local_device(device)
+    with stop_on_scheduler_signals(), process_group(own_device, timeout) as group:
+        try:
+            begun, corpus = _open_together(corpus_path, out, find_run, group, timeout)
+            plan = make_plan(begun, corpus)
+            _check_plan(plan, group)
+            is_over = begun is not None and not again
+            if is_over and group.share(lambda: plan.read_finished(out / TRAINING)) is not None:
+                return Elmo.load(out)
+            with _hold_in_first(out, begun, plan, group) as lock:
+                options = make_options(plan)
+                return _train_in_group(out, plan, corpus, own_device, group, options, lock)
+        except ProcessLost as error:
+            raise explain_lost(error, out) from error
+
+
+def _open_together(
+    path: Path,
+    out: Path,
+    find_run: Callable[[], RunPlan | None],
+    group: ProcessGroup,
+    timeout: float,
+) -> tuple[RunPlan | None, Corpus]:
+    """Return the plan of the run in `out`, if it is continued, and the corpus.
+
+    The first process looks at the directories; a network file system may show the others an
+    earlier state for a while.
+    """
+    opened: Corpus | None = None
+
+    def look() -> tuple[str | None, str]:
+        nonlocal opened
+        plan = find_run()
+        opened = Corpus.open(path)
+        if plan is not None:
+            plan.check_corpus(opened, out)
+        return None if plan is None else plan.to_json(), opened.fingerprint
+
+    text, fingerprint = group.share(look)
+    if opened is None:
+        opened = _open_when_visible(path, fingerprint, min(VISIBLE_SECONDS, timeout / 2))
+    group.wait_for_all()
+    return None if text is None else RunPlan.from_json(text), opened
+
+
+def _open_when_visible(path: Path, fingerprint: str, seconds: float) -> Corpus:
+    """Open a corpus that another process has seen, after waiting until it is visible here too."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            corpus = Corpus.open(path)
+            if corpus.fingerprint == fingerprint:
+                return corpus
+            problem = f"its fingerprint is {corpus.fingerprint[:12]}…, not {fingerprint[:12]}…"
+        except (ElmoError, OSError) as error:
+            problem = str(error)
+        if time.monotonic() > end:
+            raise TrainingError(
+                f"{socket.gethostname()} does not see the corpus that the first process sees, even "
+                f"after {seconds:g} seconds: {problem}. All hosts need the same files at {path}"
+            )
+        time.sleep(0.5)
+
+
+def _check_plan(plan: RunPlan, group: ProcessGroup) -> None:
+    """Raise if the plan cannot be carried out together, in all processes alike."""
+    if group.any(group.broadcast(plan.checksum) != plan.checksum):
         raise TrainingError(
-            f"{shards} shards cannot be divided among {processes} processes; "
+            "the processes have different recipes, budgets or corpora; give all of them the same "
+            "options, --shards too"
+        )
+    _check_shards(plan.recipe, group.world)
+
+
+def _check_shards(recipe: Recipe, processes: int) -> None:
+    if recipe.shards % processes:
+        raise TrainingError(
+            f"{recipe.shards} shards cannot be divided among {processes} processes; "
             f"give --shards {processes} or a multiple of it"
         )
-    keep_freed_memory()
-    group = join_process_group(local_device(device))
+
+
+@contextmanager
+def _hold_in_first(
+    out: Path, begun: RunPlan | None, plan: RunPlan, group: ProcessGroup
+) -> Iterator[RunLock | None]:
+    """Let the first process lock the run and write run.json; yield its lock, None in the others."""
+    lock: RunLock | None = None
+
+    def begin() -> None:
+        nonlocal lock
+        lock = RunLock(out / TRAINING)
+        if begun is None:
+            check_new_run_directory(out)  # again, since time has passed
+        plan.write(out / TRAINING)
+
     try:
-        return _train_in_group(out, plan, corpus, local_device(device), group, options)
+        group.share(begin)
+        yield lock
     finally:
-        group.close()
+        if lock is not None:
+            lock.release()
+
+
+def explain_lost(error: ProcessLost, out: Path) -> ProcessLost:
+    """Return the error with what is kept of the run, and what to type."""
+    newest = checkpoint.find_newest(out / TRAINING / CHECKPOINTS)
+    kept = "no checkpoint was written yet" if newest is None else f"{newest.name} is kept"
+    return ProcessLost(
+        f"{error}. In {out}, {kept}. When all hosts are up, start all processes again with the "
+        "same command and --auto-resume"
+    )
 
 
 def _train_in_group(
@@ -165,15 +347,9 @@ def _train_in_group(
     device: torch.device,
     group: ProcessGroup,
     options: RunOptions,
+    lock: RunLock | None,
 ) -> Elmo:
     config, recipe = plan.config, plan.recipe
-    if group.any(group.broadcast(plan.checksum) != plan.checksum):
-        raise TrainingError(
-            "the processes have different recipes, budgets or corpora; give all of them the same "
-            "options, --shards too"
-        )
-    if group.rank == 0:
-        plan.write(out / TRAINING)
     counts = target_counts(corpus)
     weights = initial_weights(config, counts, recipe.seed)
     loop = TrainingLoop(
@@ -188,8 +364,9 @@ def _train_in_group(
     # Sentences start from the zero state, as in training; a model of a stream finds its own start.
     settled = State.zeros(config) if recipe.text == "sentences" else None
     model = BiLM(config, weights, corpus.vocabulary, settled)
-    elmo = TrainingRun(out, loop, corpus, group, model, options).train()
+    elmo = TrainingRun(out, loop, corpus, group, model, options, lock=lock).train()
     if group.rank == 0:
+        plan.write_finished(out / TRAINING, steps=loop.progress.step)
         for advice in advise_on_run(corpus, plan.budget, loop.progress.tokens):
             warnings.warn(advice, stacklevel=5)
     return elmo

@@ -2,6 +2,8 @@
 
     DIR/                     the model, once the run has ended
     DIR/training/run.json    architecture, recipe, budget, and the fingerprint of the corpus
+    DIR/training/lock.json   while it is trained: the process that writes here
+    DIR/training/finished.json    once it has ended
     DIR/training/metrics.jsonl
     DIR/training/curve.svg
     DIR/training/checkpoints/step-00001234/
@@ -11,38 +13,36 @@ A run can be stopped at any moment and resumed. The training itself is in `loop.
 
 from __future__ import annotations
 
-import json
 import math
 import time
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from torch import Tensor
 
-import elmokit
 from elmokit import formats
-from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.model import BiLM
 from elmokit.elmo import Elmo
-from elmokit.errors import FormatError, InputError, TrainingError
+from elmokit.errors import FormatError
 from elmokit.formats.detect import NATIVE_NAMES
 from elmokit.formats.native import MANIFEST
 from elmokit.lm import Perplexity, perplexity
-from elmokit.storage import explain_write_errors, write_text
+from elmokit.storage import explain_write_errors
 from elmokit.train import checkpoint
-from elmokit.train.budget import Budget
 from elmokit.train.corpus import Corpus
 from elmokit.train.curve import draw_curve
 from elmokit.train.distributed import ProcessGroup
 from elmokit.train.early_stopping import EarlyStopping
-from elmokit.train.interrupt import defer_interrupts
+from elmokit.train.interrupt import defer_interrupts, raise_stop
 from elmokit.train.loop import StepMetrics, TrainingLoop, TrainingProgress
 from elmokit.train.metrics import MetricsLog, read_metrics
-from elmokit.train.recipe import Recipe
+from elmokit.train.run_lock import RunLock
+from elmokit.train.run_plan import TRAINING
 
-TRAINING, RUN, CHECKPOINTS, CURVE = "training", "run.json", "checkpoints", "curve.svg"
+CHECKPOINTS, CURVE = "checkpoints", "curve.svg"
 METRICS_STEPS = 25
 """Steps between two lines of metrics."""
 CHECKPOINT_MINUTES = 5.0
@@ -92,73 +92,6 @@ class RunOptions:
     """Called after every training step."""
 
 
-@dataclass(frozen=True)
-class RunPlan:
-    """What determines a run, as run.json has it."""
-
-    config: BiLMConfig
-    """Architecture."""
-    recipe: Recipe
-    """How to train."""
-    budget: Budget
-    """How long to train."""
-    corpus: str
-    """Fingerprint of the corpus."""
-    kind: str = "pretrain"
-    """What the run does: "pretrain", "finetune" or "softmax"."""
-
-    def to_json(self) -> str:
-        """Return the contents of run.json."""
-        values = {
-            "format": "elmokit run",
-            "version": 1,
-            "elmokit": elmokit.__version__,
-            "kind": self.kind,
-            "corpus": self.corpus,
-            "budget": self.budget.to_dict(),
-            "recipe": self.recipe.to_dict(),
-            "config": self.config.to_dict(),
-        }
-        return json.dumps(values, indent=2) + "\n"
-
-    @property
-    def checksum(self) -> int:
-        """Checksum by which processes compare their plans."""
-        return zlib.crc32(self.to_json().encode())
-
-    def write(self, directory: Path) -> None:
-        """Write run.json to a directory, atomically."""
-        directory.mkdir(parents=True, exist_ok=True)
-        write_text(directory / RUN, self.to_json())
-
-    @classmethod
-    def read(cls, directory: Path) -> RunPlan:
-        """Read run.json from a directory."""
-        try:
-            values = json.loads((directory / RUN).read_text(encoding="utf-8"))
-            return cls(
-                BiLMConfig.from_dict(values["config"]),
-                Recipe.from_dict(values["recipe"]),
-                Budget(**values["budget"]),
-                values["corpus"],
-                values["kind"],
-            )
-        except FileNotFoundError:
-            raise InputError(
-                f"{directory.parent} has no run to resume: it has no {directory.name}/{RUN}"
-            ) from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise FormatError(f"{directory / RUN} is damaged: {error!r}") from None
-
-    def check_corpus(self, corpus: Corpus, out: Path) -> None:
-        """Raise if the corpus is not the one that the run in `out` was started with."""
-        if corpus.fingerprint != self.corpus:
-            raise TrainingError(
-                f"{out} was started with another corpus: its fingerprint is {self.corpus[:12]}…, "
-                f"that of {corpus.path} is {corpus.fingerprint[:12]}…"
-            )
-
-
 class _StopEarly(Exception):
     """Nothing has improved for a while."""
 
@@ -175,6 +108,7 @@ class TrainingRun:
         model: BiLM,
         options: RunOptions,
         early_stopping: EarlyStopping | None = None,
+        lock: RunLock | None = None,
     ) -> None:
         """Prepare the run, and continue from its newest checkpoint if there is one.
 
@@ -187,19 +121,16 @@ class TrainingRun:
             options: How the run is evaluated, saved and reported.
             early_stopping: Ends the run early, and chooses its result; None trains until the budget
                 is spent. Needs a group of one process.
+            lock: The lock of the run, if this process is the first and holds it.
         """
         self._out, self._loop, self._corpus = out, loop, corpus
         self._group, self._is_first = group, group.rank == 0
         self._model, self._options, self._early_stopping = model, options, early_stopping
+        self._lock = lock
         self._checkpoints = out / TRAINING / CHECKPOINTS
         self._losses, self._loss = list[float](), math.nan
         self._held_out: Perplexity | None = None
         self._load_checkpoint()
-        if group.any(group.broadcast(loop.progress.step) != loop.progress.step):
-            raise TrainingError(
-                f"the processes find different checkpoints in {self._checkpoints}; expected a "
-                "directory that all of them share"
-            )
         if self._is_first:
             self._metrics = MetricsLog(out / TRAINING, loop.progress.step)
         self._speed_start = time.monotonic(), loop.progress.tokens
@@ -209,8 +140,8 @@ class TrainingRun:
     def train(self) -> Elmo:
         """Train until the budget is spent or early stopping ends the run; return the saved model.
 
-        Ctrl-C and SIGTERM stop between two steps, with a checkpoint. With early stopping, the best
-        model so far is saved too.
+        Ctrl-C, SIGTERM and SIGUSR1 stop between two steps, with a checkpoint: all processes at the
+        same step. With early stopping, the best model so far is saved too.
         """
         with explain_write_errors(
             self._out, kept=lambda: checkpoint.describe_kept(self._checkpoints)
@@ -239,8 +170,7 @@ class TrainingRun:
 
             def on_step(step: StepMetrics) -> None:
                 self._after_step(step)
-                if self._group.any(stop_requested.is_set()):
-                    raise KeyboardInterrupt
+                raise_stop(self._group.largest(stop_requested.level))
 
             try:
                 self._loop.run(on_step)
@@ -262,11 +192,13 @@ class TrainingRun:
             words_per_second = self._report()
             if progress.step % METRICS_STEPS == 0:
                 self._write_metrics(step, words_per_second)
-            due = int(self._loop.spent * self._options.evaluations)
-            if due > self._evaluations_done and self._loop.spent < 1:
-                self._evaluations_done = due
+        due = int(self._loop.spent * self._options.evaluations)
+        if due > self._evaluations_done and self._loop.spent < 1:
+            self._evaluations_done = due
+            if self._is_first:
                 self._evaluate(self._options.evaluation_words)
                 self._speed_start = time.monotonic(), progress.tokens
+            self._group.wait_for_all()
         if progress.seconds - self._checkpoint_seconds > 60 * self._options.checkpoint_minutes:
             self._save_checkpoint()
 
@@ -286,7 +218,7 @@ class TrainingRun:
             self._save_model(elmo)
             if stopping is None:
                 self._report()
-        self._group.broadcast(0.0)  # wait for the first process
+        self._group.wait_for_all()
         return elmo
 
     def _current_model(self) -> Elmo:
@@ -360,22 +292,43 @@ class TrainingRun:
         if self._is_first:
             progress = self._loop.progress
             values |= {"progress": progress.to_dict(), "losses": self._losses}
+            self._check_lock()
             checkpoint.save(self._checkpoints, progress.step, arrays, values)
+        self._group.wait_for_all()
 
     def _load_checkpoint(self) -> None:
-        newest = checkpoint.find_newest(self._checkpoints)
-        if newest is None:
+        """Continue from the newest checkpoint, which the first process reads for all."""
+        found: dict[str, Tensor] | None = None
+
+        def read() -> tuple[str, dict[str, Any]] | None:
+            nonlocal found
+            newest = checkpoint.find_newest(self._checkpoints)
+            if newest is None:
+                return None
+            found, values = checkpoint.load(newest)
+            return newest.name, values
+
+        shared = self._group.share(read)
+        if shared is None:
             return
-        arrays, values = checkpoint.load(newest)
+        newest, values = shared
+        arrays = self._group.share_arrays(found)
         try:
             self._loop.load(arrays, TrainingProgress.from_dict(values["progress"]))
             self._losses += values.get("losses", [])
             if self._early_stopping is not None:
                 self._early_stopping.load(arrays, values)
         except (KeyError, TypeError) as error:
-            raise FormatError(f"the checkpoint {newest} is damaged: {error!r}") from None
+            raise FormatError(
+                f"the checkpoint {self._checkpoints / newest} is damaged: {error!r}"
+            ) from None
+
+    def _check_lock(self) -> None:
+        if self._lock is not None:
+            self._lock.check()
 
     def _save_model(self, elmo: Elmo) -> None:
+        self._check_lock()
         if not (self._out / MANIFEST).exists():  # an earlier session died while it wrote the model
             for name in NATIVE_NAMES:
                 (self._out / name).unlink(missing_ok=True)

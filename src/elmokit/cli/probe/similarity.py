@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from elmokit.cli.results import model_options, result_options
+from elmokit.cli.text_options import context_option
+
+if TYPE_CHECKING:
+    from elmokit.probe.context import ContextChoice
 
 
 @click.command("similarity", short_help="Word similarity in context against human judgments.")
@@ -34,6 +40,7 @@ from elmokit.cli.results import model_options, result_options
     type=click.Choice(["wic", "json", "scws"]),
     help="Format of the files.  [default: detected from the first line]",
 )
+@context_option
 @model_options
 @result_options
 def command(
@@ -42,6 +49,7 @@ def command(
     train_pairs: str | None,
     train_gold: str | None,
     format: str | None,
+    context: ContextChoice,
     model: str,
     threads: int | None,
     out: str | None,
@@ -80,6 +88,7 @@ def command(
             train_pairs=train_pairs,
             train_gold=train_gold,
             format=format,
+            context=context,
             progress=display.counter("embedding pairs"),
         )
     save_and_print(measurement, out, as_json)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from elmokit.cli.results import model_options, result_options
+from elmokit.cli.text_options import context_option
+
+if TYPE_CHECKING:
+    from elmokit.probe.context import ContextChoice
 
 
 @click.command("wsd", short_help="Word sense disambiguation by the nearest sense vector.")
@@ -33,6 +39,7 @@ from elmokit.cli.results import model_options, result_options
     metavar="FILE",
     help="Gold keys of each test set, in the same order.  [default: X.gold.key.txt beside it]",
 )
+@context_option
 @model_options
 @result_options
 def command(
@@ -40,6 +47,7 @@ def command(
     wordnet: str | None,
     tests: tuple[str, ...],
     gold: tuple[str, ...],
+    context: ContextChoice,
     model: str,
     threads: int | None,
     out: str | None,
@@ -76,6 +84,7 @@ def command(
             load_model(model, threads),
             wordnet=wordnet,
             gold=gold,
+            context=context,
             progress=display.counter("embedding sentences"),
         )
     save_and_print(measurement, out, as_json)

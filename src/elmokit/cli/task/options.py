@@ -72,7 +72,7 @@ _SETTINGS: dict[str, Callable[[Command], Command]] = {
         "--epochs",
         type=click.IntRange(min=1),
         show_default=_FROM_PRESET,
-        help="Maximum number of epochs.",
+        help="Maximum number of epochs; the preset's grows on small training sets.",
     ),
     "batch": click.option(
         "--batch",

@@ -27,6 +27,7 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo, LayerChoice, Sentence
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import install_command
+from elmokit.probe.context import ContextChoice
 from elmokit.probe.neighbors import graph
 from elmokit.probe.neighbors.word_use import unit_length
 from elmokit.progress import StageCallback, ignore_stages
@@ -77,7 +78,10 @@ class Index:
         )
         self.vectors_ND = self._map_file(VECTORS, np.float16, (uses, dim))
         """Vector of each use, of length 1."""
-        self.characters_VD = self._map_file(CHARACTERS, np.float16, (forms, dim))
+        self.context: ContextChoice = manifest.get("context", "word")
+        """What a vector stands for: `"word"`, or `"sentence"` with the mean of its sentence."""
+        width = dim if self.context == "word" else dim // 2
+        self.characters_VD = self._map_file(CHARACTERS, np.float16, (forms, width))
         """Context-free vector (layer 0) of each word form, of length 1."""
         self._form_N = self._map_file(FORM_NUMBERS, np.int32, (uses,))
         self._order_N = self._map_file(ORDER, np.int64, (uses,))
@@ -103,6 +107,7 @@ class Index:
         directory: str | Path,
         *,
         layer: LayerChoice = "top",
+        context: ContextChoice = "word",
         max_words: int | None = None,
         source: dict[str, Any] | None = None,
         graph_from: int = GRAPH_FROM,
@@ -116,6 +121,7 @@ class Index:
             directory: Directory of the new index. Until the index is complete, its files are in a
                 hidden directory beside it.
             layer: Layer of the vectors: `"top"`, `"mix"` or a number.
+            context: `"sentence"` puts the mean of its sentence beside the vector of each word.
             max_words: Stop after the sentence with this many words; all by default.
             source: Metadata to keep in the manifest.
             graph_from: Build a graph for fast search from this many uses on, if usearch is there.
@@ -129,6 +135,7 @@ class Index:
             sentences,
             Path(directory).expanduser(),
             layer=layer,
+            context=context,
             max_words=max_words,
             source=source or {},
             graph_from=graph_from,
@@ -163,6 +170,7 @@ class Index:
         directory: str | Path | None = None,
         *,
         layer: LayerChoice = "top",
+        context: ContextChoice = "word",
         max_words: int | None = None,
         form: TextForm = "running",
         column: str | None = None,
@@ -176,6 +184,7 @@ class Index:
                 `elmo corpus` made. May be empty if the index exists.
             directory: Directory of the index; by default one in the cache, by model and files.
             layer: Layer of the vectors: `"top"`, `"mix"` or a number.
+            context: `"sentence"` puts the mean of its sentence beside the vector of each word.
             max_words: Number of words of the corpus to index; all by default.
             form: What a line of the files is: `"running"` text, one sentence (`"lines"`), or one
                 sentence with spaces between its words (`"tokenized"`).
@@ -189,6 +198,7 @@ class Index:
             [files] if isinstance(files, (str, Path)) else files,
             directory,
             layer=layer,
+            context=context,
             max_words=max_words,
             form=form,
             column=column,

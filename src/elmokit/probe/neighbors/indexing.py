@@ -28,6 +28,7 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo, LayerChoice, Sentence
 from elmokit.errors import FormatError, InputError
 from elmokit.fetch.cache import models_root
+from elmokit.probe.context import ContextChoice, check_context, pool_context
 from elmokit.probe.corpus_files import limit_words, list_corpus_files
 from elmokit.probe.neighbors import graph
 from elmokit.probe.neighbors.index import (
@@ -75,12 +76,14 @@ def open_or_build(
     directory: str | Path | None,
     *,
     layer: LayerChoice,
+    context: ContextChoice,
     max_words: int | None,
     form: TextForm,
     column: str | None,
     callback: StageCallback,
 ) -> Index:
     """Open the index of text files, or build it; see `Index.from_files`."""
+    check_context(context)
     files = list_corpus_files(paths, "corpus")
     signed = make_signature(elmo, files)
     source: dict[str, Any] = {
@@ -89,6 +92,7 @@ def open_or_build(
         "words": max_words,
         "form": form,
         "column": column,
+        **({} if context == "word" else {"context": context}),
     }
     if directory is None:
         key = hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest()
@@ -101,6 +105,11 @@ def open_or_build(
         _check_source(
             index, source if files else {name: source[name] for name in ("model", "layer")}
         )
+        if index.context != context:
+            raise InputError(
+                f"the index {directory} was made with context {index.context!r} (--context "
+                f"{index.context}), not {context!r}; give another directory (--index)"
+            )
         return add_graph(index, callback)
     if not files:
         raise InputError(f"there is no index in {directory}; give --corpus FILE to make it")
@@ -114,7 +123,14 @@ def open_or_build(
         callback(stage, done, total)
 
     return Index.build(
-        elmo, text, directory, layer=layer, max_words=max_words, source=source, callback=report
+        elmo,
+        text,
+        directory,
+        layer=layer,
+        context=context,
+        max_words=max_words,
+        source=source,
+        callback=report,
     )
 
 
@@ -145,24 +161,27 @@ def build_index(
     directory: Path,
     *,
     layer: LayerChoice,
+    context: ContextChoice,
     max_words: int | None,
     source: dict[str, Any],
     graph_from: int,
     callback: StageCallback,
 ) -> None:
     """Build an index in a directory; see `Index.build`."""
+    check_context(context)
     if elmo.state == "carry":
         raise InputError(
             "state is 'carry', but an index needs vectors that depend on their sentence alone; "
             "expected 'settled' or 'zero'"
         )
-    settings = {
+    settings: dict[str, Any] = {
         "model": elmo.bilm.fingerprint,
         "state": elmo.state,
         "dtype": elmo.dtype,
         "layer": resolve_layer(elmo, layer),
         "words_limit": max_words,
-        "dim": elmo.dim,
+        "dim": elmo.dim if context == "word" else 2 * elmo.dim,
+        **({} if context == "word" else {"context": context}),
     }
     if directory.exists():
         _check_free(directory)
@@ -181,7 +200,7 @@ def build_index(
             text = writer.embed(elmo, sentences, max_words, callback)
         _write_order(stage, writer)
         if writer.uses >= graph_from and settings["layer"] != 0 and graph.is_available():
-            shape = (writer.uses, elmo.dim)
+            shape = (writer.uses, settings["dim"])
             vectors_ND = np.memmap(stage / VECTORS, "<f2", "r", shape=shape)
             graph.build_graph(stage, vectors_ND, callback)
         manifest = {
@@ -264,6 +283,7 @@ class _IndexWriter:
     ) -> str:
         """Write all uses, and return the SHA-256 of the text, one line per sentence."""
         choose = elmo.layer_selector(self._settings["layer"])
+        context = self._settings.get("context", "word")
         digest = hashlib.sha256()
         text = _nonempty(elmo.words(sentences), max_words)
         for words in islice(text, self.sentences):
@@ -281,7 +301,9 @@ class _IndexWriter:
         callback(EMBEDDING, self.uses, max_words)
         for words, layers_LTD in elmo.items(text, "all"):
             digest.update(f"{' '.join(words)}\n".encode("utf-8", "surrogatepass"))
-            self._append(words, choose(layers_LTD), layers_LTD[0])
+            vectors_TD = choose(layers_LTD)
+            vectors_TD = pool_context(vectors_TD, vectors_TD, context)
+            self._append(words, vectors_TD, layers_LTD[0])
             if self.uses - at_checkpoint >= CHECKPOINT_WORDS:
                 self._checkpoint(digest.hexdigest())
                 at_checkpoint = self.uses

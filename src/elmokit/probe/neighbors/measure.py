@@ -18,6 +18,7 @@ import numpy as np
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo, LayerChoice, Sentence
 from elmokit.errors import InputError
+from elmokit.probe.context import ContextChoice
 from elmokit.probe.excerpt import excerpt_line
 from elmokit.probe.neighbors.index import DIGITS, Index, nearest_distinct
 from elmokit.probe.neighbors.word_use import embed_word, unit_length
@@ -57,6 +58,7 @@ def find_neighbors(
     same_word: bool = False,
     occurrence: int = 1,
     layer: LayerChoice = "top",
+    context: ContextChoice = "word",
     max_words: int | None = None,
     exact: bool = False,
     static_vectors: str | None = AUTO,
@@ -77,6 +79,8 @@ def find_neighbors(
         same_word: Return only uses of the same word.
         occurrence: Which one, if a sentence has the word several times; the first is 1.
         layer: Layer of the vectors: `"top"`, `"mix"` or a number. An index has its own layer.
+        context: `"sentence"` compares the word and the mean of its sentence, `"word"` the word
+            alone. An index has its own context.
         max_words: Number of words of the files to index; all by default.
         exact: Compare every use, even if the index has a graph for fast search.
         static_vectors: Static vectors to compare with: `"glove"`, a file, or None; by default
@@ -89,13 +93,15 @@ def find_neighbors(
     if isinstance(corpus, Index):
         if elmo.bilm.fingerprint != corpus.manifest["model"]:
             raise InputError(f"the index {corpus.directory} was made with another model")
-        layer = corpus.manifest["layer"]
+        layer, context = corpus.manifest["layer"], corpus.context
     # Embedding comes first: a missing word is reported before the corpus is indexed.
-    uses = [embed_word(elmo, word, sentence, layer, occurrence) for sentence in queries]
+    uses = [embed_word(elmo, word, each, layer, occurrence, context) for each in queries]
     if isinstance(corpus, Index):
         index = corpus
     else:
-        index = Index.from_files(elmo, corpus, layer=layer, max_words=max_words, callback=callback)
+        index = Index.from_files(
+            elmo, corpus, layer=layer, context=context, max_words=max_words, callback=callback
+        )
     coverage = None
     if static_vectors == AUTO:
         static_vectors, coverage = _choose_glove(index.forms)
@@ -141,6 +147,7 @@ def find_neighbors(
             "data": index.manifest["source"].get("data", {"index": index.manifest["text"]}),
             "text": index.manifest["text"],
             "layer": index.manifest["layer"],
+            **({} if context == "word" else {"context": context}),
             "asked": [
                 word,
                 *(each if isinstance(each, str) else " ".join(each) for each in queries),

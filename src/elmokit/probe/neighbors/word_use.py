@@ -14,6 +14,7 @@ import numpy.typing as npt
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo, LayerChoice, Sentence
 from elmokit.errors import InputError
+from elmokit.probe.context import ContextChoice, check_context, pool_context
 
 
 class WordUse(NamedTuple):
@@ -28,7 +29,12 @@ class WordUse(NamedTuple):
 
 
 def embed_word(
-    elmo: Elmo, word: str, sentence: Sentence, layer: LayerChoice = "top", occurrence: int = 1
+    elmo: Elmo,
+    word: str,
+    sentence: Sentence,
+    layer: LayerChoice = "top",
+    occurrence: int = 1,
+    context: ContextChoice = "word",
 ) -> WordUse:
     """Return a word of a sentence with its contextual vector.
 
@@ -38,7 +44,9 @@ def embed_word(
         sentence: A sentence with this word, as text or as words.
         layer: `"top"`, `"mix"`, `"all"` or the number of a layer.
         occurrence: Which one, if the sentence has the word several times; the first is 1.
+        context: `"sentence"` puts the mean of the sentence beside the vector of the word.
     """
+    check_context(context)
     words, vectors_TD = next(iter(elmo.items([sentence], layer)))
     positions = find_word(words, word)
     if not positions:
@@ -49,7 +57,8 @@ def embed_word(
             f"{' '.join(words)}"
         )
     position = positions[occurrence - 1]
-    return WordUse(words, position, vectors_TD[..., position, :])
+    vector = pool_context(vectors_TD[..., position, :], vectors_TD, context)
+    return WordUse(words, position, vector.astype(np.float32, copy=False))
 
 
 def find_word(words: Sequence[str], word: str) -> list[int]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo
+from elmokit.probe.context import ContextChoice, pool_context
 from elmokit.probe.neighbors.word_use import unit_length
 from elmokit.probe.senses.corpus import SenseCorpus, SenseUse
 from elmokit.probe.senses.wordnet import WordNet, lemma_and_part
@@ -62,7 +63,13 @@ def count_senses(
 class SenseInventory:
     """The senses of each lemma in a corpus, with their mean vectors."""
 
-    def __init__(self, counts: dict[Lemma, dict[str, int]], layers: int, dim: int) -> None:
+    def __init__(
+        self,
+        counts: dict[Lemma, dict[str, int]],
+        layers: int,
+        dim: int,
+        context: ContextChoice = "word",
+    ) -> None:
         """Create an inventory without any use.
 
         Args:
@@ -70,7 +77,11 @@ class SenseInventory:
                 senses, the first one in this order is chosen.
             layers: Number of layers of the model.
             dim: Size of its vectors.
+            context: `"sentence"` adds the mean of its sentence to each use.
         """
+        self._context = context
+        if context == "sentence":
+            dim *= 2
         self._senses = {lemma: list(of_lemma) for lemma, of_lemma in counts.items()}
         self._sums = {
             lemma: np.zeros((len(keys), layers, dim)) for lemma, keys in self._senses.items()
@@ -87,6 +98,7 @@ class SenseInventory:
         text: SenseCorpus,
         counts: dict[Lemma, dict[str, int]],
         progress: ProgressCallback = ignore_progress,
+        context: ContextChoice = "word",
     ) -> SenseInventory:
         """Embed a corpus and add all uses of the senses in `counts`.
 
@@ -97,8 +109,9 @@ class SenseInventory:
             text: The corpus.
             counts: The senses to include, as `count_senses` returns them.
             progress: Called with the number of sentences done and of all sentences to embed.
+            context: `"sentence"` adds the mean of its sentence to each use.
         """
-        inventory = cls(counts, elmo.layers, elmo.dim)
+        inventory = cls(counts, elmo.layers, elmo.dim, context)
         relevant = [
             sentence
             for sentence in text.sentences
@@ -116,7 +129,7 @@ class SenseInventory:
         senses = self._senses.get((use.lemma, use.part))
         if senses is None:
             return
-        vector_LD = use_vector(use, vectors_LTD)
+        vector_LD = use_vector(use, vectors_LTD, self._context)
         for key in use.keys:
             if key in senses:
                 self._sums[use.lemma, use.part][senses.index(key)] += vector_LD
@@ -154,7 +167,7 @@ class SenseInventory:
                 unit_length(sums_SLD.reshape(len(senses), -1)),
             )
         units_SLD, side_by_side_SD = self._units[lemma]
-        vector_LD = use_vector(use, vectors_LTD)
+        vector_LD = use_vector(use, vectors_LTD, self._context)
         cosine_SL = np.einsum("sld,ld->sl", units_SLD, unit_length(vector_LD))
         cosine_S1 = (side_by_side_SD @ unit_length(vector_LD.reshape(-1)))[:, None]
         cosines = np.concatenate([cosine_SL, cosine_S1], axis=1)
@@ -162,7 +175,7 @@ class SenseInventory:
         return [senses[i] for i in best]
 
 
-def use_vector(use: SenseUse, vectors_LTD: FloatArray) -> Vectors:
-    """Return each layer's vector of a use: the mean over its words."""
+def use_vector(use: SenseUse, vectors_LTD: FloatArray, context: ContextChoice = "word") -> Vectors:
+    """Return each layer's vector of a use: the mean over its words, pooled with its sentence."""
     vector_LD: Vectors = vectors_LTD[:, use.start : use.end].mean(axis=1, dtype=np.float64)
-    return vector_LD
+    return pool_context(vector_LD, vectors_LTD, context)

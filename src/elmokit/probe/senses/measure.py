@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import InputError
+from elmokit.probe.context import ContextChoice, check_context
 from elmokit.probe.paired import BoolArray, compare_paired
 from elmokit.probe.results import (
     Measurement,
@@ -60,6 +61,7 @@ def probe_senses(
     *,
     wordnet: str | Path | None = None,
     gold: Sequence[str | Path] = (),
+    context: ContextChoice = "word",
     progress: ProgressCallback = ignore_progress,
 ) -> Measurement:
     """Measure how well each layer of a frozen model disambiguates word senses.
@@ -72,11 +74,14 @@ def probe_senses(
         model: A model, or the name or path of one.
         wordnet: Directory of WordNet's files; the installed WordNet by default.
         gold: Files of gold keys, one per test set; `X.gold.key.txt` beside each by default.
+        context: `"sentence"` compares the word and the mean of its sentence, `"word"` the word
+            alone.
         progress: Called with the number of sentences done and of all sentences.
 
     Returns:
         The measurement, of kind `"wsd"`.
     """
+    check_context(context)
     given = [tests] if isinstance(tests, (str, Path)) else tests
     paths = list(dict.fromkeys(path for test in given for path in find_evaluation_sets(test)))
     if gold and len(gold) != len(paths):
@@ -91,12 +96,15 @@ def probe_senses(
     sets = [read_evaluation_set(path, keys) for path, keys in zip(paths, gold_paths, strict=True)]
     corpus = _read_corpus(semcor)
     networks = {TRAINED: elmo, UNTRAINED: Elmo(untrained_copy(elmo.bilm), threads=elmo.threads)}
-    answers = choose_senses(networks, corpus, sets, senses, progress=progress)
+    answers = choose_senses(networks, corpus, sets, senses, context=context, progress=progress)
     data: dict[str, str | Path] = {"semcor": semcor}
     data |= {f"wordnet {path.name}": path for path in wordnet_files(wordnet_directory)}
     for test, path, keys in zip(sets, paths, gold_paths, strict=True):
         data |= {f"test {test.name}": path, f"gold {test.name}": keys}
-    return measure_senses(answers, corpus, make_signature(elmo, data))
+    signature = make_signature(elmo, data)
+    if context != "word":
+        signature |= {"context": context}
+    return measure_senses(answers, corpus, signature)
 
 
 def _read_corpus(path: str | Path) -> SenseCorpus:
@@ -152,6 +160,7 @@ def choose_senses(
     tests: Sequence[SenseCorpus],
     wordnet: WordNet,
     *,
+    context: ContextChoice = "word",
     progress: ProgressCallback = ignore_progress,
 ) -> SenseAnswers:
     """Choose a sense for every instance of the test sets, with every layer of some networks.
@@ -162,6 +171,8 @@ def choose_senses(
         corpus: Corpus to build the sense vectors from: SemCor.
         tests: Test sets, each with a name of its own.
         wordnet: The senses and their order.
+        context: `"sentence"` compares the word and the mean of its sentence, `"word"` the word
+            alone.
         progress: Called with the number of sentences done and of all sentences.
     """
     if not networks or not set(networks) <= {TRAINED, UNTRAINED}:
@@ -192,7 +203,7 @@ def choose_senses(
         def report(done: int, _: int | None = None, before: int = before) -> None:
             progress(before + done, len(networks) * total)
 
-        inventory = SenseInventory.build(elmo, corpus, counts, report)
+        inventory = SenseInventory.build(elmo, corpus, counts, report, context)
         layers = [*map(str, range(elmo.layers)), ALL]
         choices: list[list[str | None]] = [[] for _ in layers]
         fallbacks = iter(first)

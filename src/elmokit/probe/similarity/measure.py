@@ -20,6 +20,7 @@ import numpy as np
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import InputError
+from elmokit.probe.context import ContextChoice, check_context, pool_context
 from elmokit.probe.layer_bars import NETWORKS
 from elmokit.probe.paired import BoolArray, compare_paired
 from elmokit.probe.ranks import Array, area_under_curve, spearman, spearman_error
@@ -56,6 +57,7 @@ def probe_similarity(
     train_pairs: str | Path | None = None,
     train_gold: str | Path | None = None,
     format: str | None = None,
+    context: ContextChoice = "word",
     progress: ProgressCallback = ignore_progress,
 ) -> Measurement:
     """Compare the similarity of words in context with human judgments, for each layer of a model.
@@ -70,11 +72,14 @@ def probe_similarity(
             half of the pairs is chosen on the other half.
         train_gold: The answers of `train_pairs`.
         format: Format of the files: `"wic"`, `"json"` or `"scws"`; detected by default.
+        context: `"sentence"` compares the word and the mean of its sentence, `"word"` the word
+            alone.
         progress: Called with the number of pairs done and of all pairs.
 
     Returns:
         The measurement, of kind `"similarity"`.
     """
+    check_context(context)
     if train_gold is not None and train_pairs is None:
         raise InputError("there are answers to train on but no pairs; expected train_pairs as well")
     data = read_pairs(pairs, gold, format)
@@ -89,11 +94,18 @@ def probe_similarity(
             files["train-gold"] = train_gold or find_gold_answers(train_pairs) or ""
     elmo = as_elmo(model)
     signature = make_signature(elmo, files)
-    return measure_similarity(elmo, data, signature, train=train, progress=progress)
+    if context != "word":
+        signature |= {"context": context}
+    return measure_similarity(
+        elmo, data, signature, train=train, context=context, progress=progress
+    )
 
 
 def pair_cosines(
-    elmo: Elmo, pairs: Sequence[ContextPair], progress: ProgressCallback = ignore_progress
+    elmo: Elmo,
+    pairs: Sequence[ContextPair],
+    progress: ProgressCallback = ignore_progress,
+    context: ContextChoice = "word",
 ) -> Array:
     """Return the cosine of each pair (L+2, N): by each layer, and last by all, which is the mean.
 
@@ -105,7 +117,7 @@ def pair_cosines(
     first_LD: FloatArray | None = None
     stream = elmo.stream((use.words for use in uses), layers="all")
     for i, (use, vectors_LTD) in enumerate(zip(uses, stream, strict=True)):
-        vectors_LD = _unit_vectors(use, vectors_LTD)
+        vectors_LD = _unit_vectors(use, vectors_LTD, context)
         if first_LD is None:
             first_LD = vectors_LD
             continue
@@ -116,9 +128,12 @@ def pair_cosines(
     return np.round(cosines, DECIMALS)
 
 
-def _unit_vectors(use: WordInContext, vectors_LTD: FloatArray) -> FloatArray:
+def _unit_vectors(
+    use: WordInContext, vectors_LTD: FloatArray, context: ContextChoice
+) -> FloatArray:
     """Return each layer's vector of a word in context, scaled to length 1."""
     mean_LD = vectors_LTD[:, use.start : use.end].astype(np.float64).mean(1)
+    mean_LD = pool_context(mean_LD, vectors_LTD, context)
     unit_LD: FloatArray = mean_LD / np.maximum(np.linalg.norm(mean_LD, axis=1)[:, None], 1e-12)
     return unit_LD
 
@@ -231,6 +246,7 @@ def measure_similarity(
     signature: Mapping[str, object],
     *,
     train: PairDataset | None = None,
+    context: ContextChoice = "word",
     seed: int = 0,
     progress: ProgressCallback = ignore_progress,
 ) -> Measurement:
@@ -241,6 +257,8 @@ def measure_similarity(
         data: The pairs.
         signature: What determines the measurement; see `results.make_signature`.
         train: Other pairs to choose the threshold on; the other half of `data` by default.
+        context: `"sentence"` compares the word and the mean of its sentence, `"word"` the word
+            alone.
         seed: Random seed of the untrained network.
         progress: Called with the number of pairs done and of all pairs.
     """
@@ -258,7 +276,7 @@ def measure_similarity(
             def report(count: int, _: int | None, before: int = done) -> None:
                 progress(before + count, total)
 
-            cosines.append(pair_cosines(model, dataset.pairs, report))
+            cosines.append(pair_cosines(model, dataset.pairs, report, context))
             done += len(dataset.pairs)
         for j, layer in enumerate(layers):
             if data.answers:

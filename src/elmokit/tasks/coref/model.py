@@ -95,6 +95,7 @@ PRESETS = {
         ),
         training=TrainingConfig(epochs=15, batch=1, rate=0.002, patience=6, steps=50),
         dropout=0.4,
+        total_steps=1_200,
     ),
     "paper": Preset(
         sizes=Sizes(),

@@ -53,6 +53,7 @@ PRESETS = {
         sizes=Sizes(characters=16, filters=64, longest=24, hidden=128, layers=1, dropout=0.4),
         training=TrainingConfig(epochs=10, batch=32, rate=2e-3, patience=4),
         dropout=0.4,
+        total_steps=4_300,
     ),
     "paper": Preset(
         sizes=Sizes(characters=16, filters=128, longest=50, hidden=200, layers=2, dropout=0.5),

@@ -45,6 +45,7 @@ PRESETS = {
         sizes=Sizes(hidden=64, dropout=0.2),
         training=TrainingConfig(epochs=4, batch=32, rate=0.001, patience=3, steps=400),
         dropout=0.2,
+        total_steps=1_600,
     ),
     "paper": Preset(
         sizes=Sizes(hidden=300, dropout=0.5),

@@ -52,6 +52,7 @@ PRESETS = {
         sizes=Sizes(hidden=64, dropout=0.1, phrases=10),
         training=TrainingConfig(epochs=5, batch=64, rate=0.002, patience=2),
         dropout=0.1,
+        total_steps=3_200,
     ),
     "paper": Preset(
         sizes=Sizes(hidden=300, dropout=0.3, phrases=4),
