@@ -61,7 +61,7 @@ class Codebook:
     @property
     def dim(self) -> int:
         """Numbers of a vector."""
-        return self.parts * self.centers_PKW.shape[2]
+        return self.parts * int(self.centers_PKW.shape[2])
 
     @property
     def fingerprint(self) -> str:
@@ -131,7 +131,8 @@ def learn_codebook(
 
 def _round_to_steps(vectors_ND: FloatArray, scale: float) -> npt.NDArray[np.int8]:
     steps = np.rint(vectors_ND / np.float32(scale))
-    return np.clip(steps, -127, 127).astype(np.int8)
+    clipped: npt.NDArray[np.int8] = np.clip(steps, -127, 127).astype(np.int8)
+    return clipped
 
 
 def _divide(steps_ND: npt.NDArray[np.int8], parts: int) -> npt.NDArray[np.int8]:
@@ -146,7 +147,7 @@ def _nearest(
     Sums of products of int8 are integers below 2^24 for up to 256 numbers, so float32 represents
     them exactly, in whatever order BLAS adds them; longer parts take float64.
     """
-    exact = np.float32 if centers_KW.shape[1] <= 256 else np.float64
+    exact: Any = np.float32 if centers_KW.shape[1] <= 256 else np.float64
     centers = centers_KW.astype(exact)
     squares_K = (centers * centers).sum(axis=1)
     nearest = np.empty(len(steps_NW), np.int64)

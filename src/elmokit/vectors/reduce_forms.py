@@ -39,9 +39,7 @@ TABLE_BYTES = 256 << 20
 _BUFFER_WORDS = 8192
 
 
-def reduce(
-    elmo: Elmo, sentences: Iterable[LocatedSentence], context: ReduceContext
-) -> ReducedText:
+def reduce(elmo: Elmo, sentences: Iterable[LocatedSentence], context: ReduceContext) -> ReducedText:
     """Return counts and sums of the word forms of a shard."""
     row = row_shape(elmo, context.layers)
     result = ReducedText()

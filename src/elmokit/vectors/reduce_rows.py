@@ -2,7 +2,8 @@
 
 Arrays of both: `location` (S, 3) int64, the file number, offset and number of each sentence, and
 
-    vectors      (N, D) or (N, L+1, D) float32, float16 or int8; with int8, `scales` (N,) or (N, L+1)
+    vectors      (N, D) or (N, L+1, D) float32, float16 or int8
+    scales       (N,) or (N, L+1) float32, of int8 vectors
     codes        (N, P), numbers of clusters, instead of vectors, with k-means
 
 where N is the number of sentences or words. One row per sentence has `word_counts` (S,) int32 too.

@@ -61,9 +61,7 @@ class _SampledUse(NamedTuple):
     sentence: int
 
 
-def reduce(
-    elmo: Elmo, sentences: Iterable[LocatedSentence], context: ReduceContext
-) -> ReducedText:
+def reduce(elmo: Elmo, sentences: Iterable[LocatedSentence], context: ReduceContext) -> ReducedText:
     """Return a sample of the uses of a shard."""
     settings = context.reduction
     targets = [parse_forms(target) for target in settings.targets]

@@ -227,7 +227,9 @@ class VectorSpools:
         rows = np.concatenate(self._buffer)
         self._buffer, self._buffered = [], 0
         if self._store == "kmeans" and self._codebook is not None:
-            self._arrays["codes"].append(self._codebook.encode(rows.reshape(len(rows), self._codebook.dim)))
+            self._arrays["codes"].append(
+                self._codebook.encode(rows.reshape(len(rows), self._codebook.dim))
+            )
         elif self._store == "int8":
             codes, scales = quantize_int8(rows)
             self._arrays["vectors"].append(codes)

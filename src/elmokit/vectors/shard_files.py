@@ -47,7 +47,7 @@ class ArraySpool:
         self.dtype = np.dtype(dtype)
         self.row = row
         self._rows = 0
-        self._file: IO[bytes] = tempfile.TemporaryFile(dir=directory)
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -96,21 +96,24 @@ def write_shard_file(
     """
     whole = {"format": SHARD_FORMAT, "version": SHARD_VERSION, **header}
     text = np.frombuffer(json.dumps(whole, sort_keys=True).encode("ascii"), np.uint8)
-    with atomic_write(path, sync=True) as temporary, temporary.open("wb") as file:
-        with tempfile.TemporaryFile(dir=path.parent) as directory:
-            archive = NpyArchive(file, directory)
-            for name, array in {HEADER: text, **arrays}.items():
-                if isinstance(array, ArraySpool):
-                    archive.add(name, array.dtype, array.shape, array.chunks())
-                    array.close()
-                else:
-                    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-                    archive.add(name, little.dtype, array.shape, _pieces(little))
-            archive.finish()
+    with (
+        atomic_write(path, sync=True) as temporary,
+        temporary.open("wb") as file,
+        tempfile.TemporaryFile(dir=path.parent) as directory,
+    ):
+        archive = NpyArchive(file, directory)
+        for name, array in {HEADER: text, **arrays}.items():
+            if isinstance(array, ArraySpool):
+                archive.add(name, array.dtype, array.shape, array.chunks())
+                array.close()
+            else:
+                little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+                archive.add(name, little.dtype, array.shape, _pieces(little))
+        archive.finish()
 
 
 def _pieces(array: npt.NDArray[Any]) -> Iterable[bytes]:
-    data = memoryview(array.reshape(-1).view(np.uint8))
+    data = array.reshape(-1).view(np.uint8).data
     return (bytes(data[k : k + _CHUNK]) for k in range(0, len(data), _CHUNK))
 
 

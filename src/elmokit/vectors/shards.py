@@ -18,8 +18,10 @@ import json
 import os
 import re
 import shutil
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -28,7 +30,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from elmokit.elmo import Elmo, LayerChoice
-from elmokit.errors import FormatError, InputError
+from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.progress import ProgressCallback, ignore_progress
 from elmokit.storage import (
     atomic_write,
@@ -36,6 +38,7 @@ from elmokit.storage import (
     remove_leftovers,
     sync_directory,
     temporary_path,
+    wait_for_lock,
 )
 from elmokit.text.files import LONGEST_LINE
 from elmokit.vectors.embed import embedding_signature
@@ -53,7 +56,7 @@ from elmokit.vectors.shard_input import (
 )
 
 PLAN_FILE, SHARD_FOLDER, MERGED_FILE = "plan.json", "shards", "merged.npz"
-CODEBOOK_FILE = "codebook.npz"
+CODEBOOK_FILE, LOCK_FILE = "codebook.npz", ".plan.lock"
 PLAN_FORMAT, PLAN_VERSION = "elmokit sharded job", 1
 CODEBOOK_PLACES, CODEBOOK_WORDS = 64, 512
 """Places of the input, and words from each, that clusters are learned from."""
@@ -225,13 +228,37 @@ def plan_shards(
         "reduce": reduction.as_dict(),
         "shards": shards,
     }
-    if (root / PLAN_FILE).exists():
-        plan = load_plan(root)
-        _check_same(plan, settings, files)
-        plan.check_model(elmo)
-        return plan
-    if root.exists() and (not root.is_dir() or any(_visible(root))):
-        raise InputError(f"{root} exists and is not a sharded job; give the name of a new directory")
+    if (
+        not (root / PLAN_FILE).exists()
+        and root.exists()
+        and (not root.is_dir() or any(_visible(root)))
+    ):
+        raise InputError(f"{root} exists and is not a sharded job; give a new directory")
+    with explain_write_errors(root):
+        root.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        # The tasks of an array may all begin at once. Without locks they make the same plan.
+        with suppress(ElmoError):
+            stack.enter_context(wait_for_lock(root / LOCK_FILE))
+        if (root / PLAN_FILE).exists():
+            plan = load_plan(root)
+            _check_same(plan, settings, files)
+            plan.check_model(elmo)
+            return plan
+        return _make_plan(elmo, root, files, settings, reduction, progress)
+
+
+def _make_plan(
+    elmo: Elmo,
+    root: Path,
+    files: list[InputFile],
+    settings: dict[str, Any],
+    reduction: Reduction,
+    progress: ProgressCallback,
+) -> ShardPlan:
+    """Divide the input, and write the plan."""
+    shards, layers = settings["shards"], settings["layers"]
+    form, column = settings["form"], settings["column"]
     total, done = sum(file.size for file in files), 0
 
     def count(size: int) -> None:
@@ -387,8 +414,6 @@ def run_shard(
         threads: Number of threads of a model that is loaded here.
         on_sentence: Called for each sentence that is read, to show progress.
     """
-    import time
-
     if not isinstance(plan, ShardPlan):
         plan = load_plan(plan)
     if not 0 <= number < len(plan.shards):
@@ -483,7 +508,6 @@ def peak_memory() -> int:
     """Return the largest memory of this process so far, in bytes; 0 where it is not known."""
     try:
         import resource
-        import sys
     except ImportError:  # Windows
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
