@@ -176,10 +176,10 @@ def _make_reduction(
 ) -> Any:
     from elmokit.vectors.reducers import Reduction
 
-    kind = sharding["reduce"] or ("sentence" if pool else "vectors")
+    kind: Any = sharding["reduce"] or ("sentence" if pool else "vectors")
     if pool and kind != "sentence":
         raise click.UsageError(f"--pool makes one vector per sentence; leave out --reduce {kind}")
-    store = sharding["store"] or ("float16" if float16 else "float32")
+    store: Any = sharding["store"] or ("float16" if float16 else "float32")
     given = {
         name: sharding[key]
         for name, key in (
@@ -256,7 +256,8 @@ def _run(plan: ShardPlan, workers: int, threads: int | None, numbers: range | No
     )
     if new:
         peak = max([each.peak_bytes for each in new] + [peak_memory()] * (workers == 1))
-        click.echo(f"memory: {peak / 1e6:,.0f} MB per worker at most, {workers} workers")
+        each = f"{workers} worker{'s' * (workers != 1)}"
+        click.echo(f"memory: {peak / 1e6:,.0f} MB per worker at most, {each}")
 
 
 def _finish(plan: ShardPlan, merge: bool) -> None:

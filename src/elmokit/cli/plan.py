@@ -152,7 +152,7 @@ def command(
     else:
         elmo = Elmo.load(model, dtype=dtype, threads=1)
     names = tuple(f"word {k}" for k in range(targets)) if reduce == "uses" else ()
-    stored = "float32" if reduce in ("forms", "uses") else store
+    stored: Any = "float32" if reduce in ("forms", "uses") else store
     estimate = estimate_job(
         elmo,
         words,
