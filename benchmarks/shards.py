@@ -1,4 +1,4 @@
-"""Kills workers of sharded jobs at random moments, and compares their files with an undisturbed run.
+"""Kills workers of sharded jobs at random moments, and compares files with an undisturbed run.
 
     python benchmarks/shards.py --shards 50 --workers 2 --kills 10
     python benchmarks/shards.py --engine ray --shards 50 --kills 10 --cases 5 --seed 3
@@ -210,8 +210,8 @@ def main() -> None:
     parser.add_argument("--engine", choices=ENGINES, action="append", help="default: all three")
     parser.add_argument("--words", type=int, default=60_000, help="words of the text")
     parser.add_argument("--size", default="small", help="size of the model of the speed test")
-    parser.add_argument("--speed-words", type=int, default=200_000, help="words of the speed test")
-    parser.add_argument("--rounds", type=int, default=4, help="rounds of the speed test")
+    parser.add_argument("--speed-words", type=int, default=500_000, help="words of the speed test")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of the speed test")
     parser.add_argument("--no-speed", action="store_true", help="kill only, time nothing")
     options = parser.parse_args()
     tally = Tally("shards", options.seed, options.seconds)

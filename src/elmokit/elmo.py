@@ -492,6 +492,11 @@ class Elmo:
         ]
         return np.array(pooled, np.float32).reshape(len(pooled), self.dim)
 
+    def word_vectors(self, words: Sequence[str]) -> FloatArray:
+        """Return the context-free vectors of words, (V, D): layer 0, without running the LSTMs."""
+        vectors = self._runner.word_vectors(list(words))
+        return np.concatenate([vectors, vectors], axis=-1)
+
     def reset(self) -> None:
         """Forget the carried state, so that the next call starts from zeros."""
         self.carried = State.zeros(self.config, rows=0)

@@ -473,7 +473,7 @@ class _Workspace:
         remove_leftovers(self._folder / "work")
         self._path = temporary_path(self._folder / "work")
         self._path.mkdir()
-        codebook = _load_codebook(plan) if "codebook" in plan.signature else None
+        codebook = load_codebook(plan) if "codebook" in plan.signature else None
         return ReduceContext(plan.reduction, plan.layers, self._path, codebook)
 
     def __exit__(self, *_: object) -> None:
@@ -481,7 +481,8 @@ class _Workspace:
             shutil.rmtree(self._path, ignore_errors=True)
 
 
-def _load_codebook(plan: ShardPlan) -> Codebook:
+def load_codebook(plan: ShardPlan) -> Codebook:
+    """Read the clusters of a job that stores k-means codes."""
     with ShardFile(plan.directory / CODEBOOK_FILE) as file:
         centers, scale = np.array(file.array("centers")), float(file.array("scale")[0])
     codebook = Codebook(centers, scale)
