@@ -94,8 +94,12 @@ def test_a_dataset_as_a_job(text: Path, tmp_path: Path) -> None:
     run_shards(calm)
     with ShardFile(merge_shards(plan)) as one, ShardFile(merge_shards(calm)) as other:
         assert one.header["words"] == other.header["words"]
-        for name in one.names:
-            assert np.array_equal(one.array(name), other.array(name))
+        assert bytes(one.array("forms")) == bytes(other.array("forms"))
+        assert np.array_equal(one.array("counts"), other.array("counts"))
+        # Only the compiled kernel gives a sentence the same bits in every batch.
+        exact = elmo.engine.startswith("kernel")
+        difference = np.abs(one.array("vectors") - other.array("vectors")).max()
+        assert difference == 0 if exact else difference < 1e-5
 
 
 def test_a_column_of_vectors() -> None:
@@ -107,4 +111,5 @@ def test_a_column_of_vectors() -> None:
         key=lambda row: row["id"],
     )
     assert [row["text"] for row in rows] == texts
-    assert np.array_equal(np.stack([row["vector"] for row in rows]), elmo.encode(texts))
+    found = np.stack([row["vector"] for row in rows])
+    assert np.abs(found - elmo.encode(texts)).max() < 1e-5

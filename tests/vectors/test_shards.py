@@ -148,6 +148,8 @@ def test_a_line_that_is_too_long_is_cut_in_the_same_places(tmp_path, monkeypatch
 def test_a_merged_file_does_not_depend_on_the_shards(
     model: Elmo, text: Path, tmp_path: Path, name: str, layers
 ) -> None:
+    if not model.engine.startswith("kernel"):
+        pytest.skip("only the compiled kernel gives a sentence the same bits in every batch")
     merged = []
     for shards in (1, 7):
         directory = tmp_path / f"job-{shards}"
