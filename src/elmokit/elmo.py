@@ -277,6 +277,16 @@ class Elmo:
         return Runner(self.bilm, network, WORD_CACHE_BYTES)
 
     @property
+    def source(self) -> str:
+        """What another process loads this model by: its name, or the absolute path of its files."""
+        if self._origin is None or not self._origin.still_has(self.bilm):
+            raise InputError(
+                "this model was made in memory, so that no other process can load it; save it with "
+                "elmo.save(path), and load it from there"
+            )
+        return self._origin.model
+
+    @property
     def engine(self) -> str:
         """Name of what runs the network: the compiled kernel, NumPy, or torch and its device."""
         return self._runner.engine
@@ -481,6 +491,11 @@ class Elmo:
             for v in vectors or self.stream(sentences, layers)
         ]
         return np.array(pooled, np.float32).reshape(len(pooled), self.dim)
+
+    def word_vectors(self, words: Sequence[str]) -> FloatArray:
+        """Return the context-free vectors of words, (V, D): layer 0, without running the LSTMs."""
+        vectors = self._runner.word_vectors(list(words))
+        return np.concatenate([vectors, vectors], axis=-1)
 
     def reset(self) -> None:
         """Forget the carried state, so that the next call starts from zeros."""

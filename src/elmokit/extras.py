@@ -19,6 +19,7 @@ EXTRAS = {
     "orjson": "serve",
     "onnx": "onnx",
     "pyarrow": "parquet",
+    "ray": "ray",
     "starlette": "serve",
     "sentence_transformers": "sentence-transformers",
     "sklearn": "sklearn",

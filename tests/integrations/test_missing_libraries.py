@@ -13,6 +13,7 @@ from elmokit.integrations import loaded_models, saved_model
 
 LIBRARIES = {
     "flair": "flair",
+    "ray": "ray",
     "sentence_transformers": "sentence-transformers",
     "sklearn": "sklearn",
     "spacy": "spacy",

@@ -28,6 +28,7 @@ COMMANDS = (
     "settle",
     "models",
     "bench",
+    "plan",
     "corpus",
     "pretrain",
     "finetune",
@@ -65,6 +66,11 @@ def elmo(debug: bool) -> None:
       elmo settle MODEL TEXT --out DIR              let a model settle on text of its language
       elmo models                                   list the published models
       elmo bench --size small                       measure the speed of this machine
+
+    \b
+    Embed more text than one process can:
+      elmo embed --file F --out DIR --shards 50 --workers 2   in shards, by worker processes
+      elmo plan --words 1e11 --model original --dtype int8    estimate time, storage and cost
 
     \b
     Train language models:

@@ -9,10 +9,11 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, islice, tee
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from elmokit.cli.embed_shards import embed_in_shards, is_sharded, shard_options
 from elmokit.cli.engine_options import device_option, dtype_option, threads_option
 from elmokit.cli.json_lines import print_vectors
 from elmokit.cli.proteins import (
@@ -119,6 +120,7 @@ def _parse_layers(
 @dtype_option
 @threads_option
 @device_option
+@shard_options
 def command(
     texts: tuple[str, ...],
     model: str,
@@ -144,6 +146,7 @@ def command(
     dtype: str,
     threads: int | None,
     device: str,
+    **sharding: Any,
 ) -> None:
     """Turn sentences into contextual word vectors.
 
@@ -155,6 +158,9 @@ def command(
 
     If a command with --out is interrupted, give it again: it continues where it stopped.
 
+    With --shards, --out is a directory, and the text is divided into shards that worker processes,
+    or the tasks of a SLURM array, embed independently of each other; --reduce says what is kept.
+
     \b
     elmo embed "I sat by the river bank." "The bank lent me money."
     elmo embed --file text.txt.gz --out vectors.h5 --layers all
@@ -162,12 +168,28 @@ def command(
     elmo embed --file reviews.parquet --column review --out reviews-mean.parquet --pool mean
     elmo embed -m seqvec --fasta proteins.fasta.gz --out proteins.h5 --pool mean
     elmo embed --word bank --file sentences.txt --picture bank.html --open
+    elmo embed --file corpus.txt --out job --shards 50 --workers 2 --reduce sentence
+    elmo embed --file corpus.txt --out job --shard $SLURM_ARRAY_TASK_ID/50 --reduce sentence
     cat tokenized.txt | elmo embed -m DIR --tokenized --json
 
     In Python: `elmokit.Elmo.embed`, with --out `elmokit.embed_to_file`, with --fasta
     `elmokit.Elmo.embed_fasta` and `elmokit.embed_fasta_to_file`, and with --picture
-    `elmokit.probe.draw_uses`.
+    `elmokit.probe.draw_uses`. With --shards: `elmokit.vectors.plan_shards`, `run_shards`,
+    `verify_shards` and `merge_shards`.
     """
+    if is_sharded(sharding):
+        refused = {"TEXT": texts, "--fasta": fasta, "--json": as_json, "--word": word}
+        refused |= {"--restart": restart, "--force": force, "--rows words": rows == "words"}
+        for name, value in refused.items():
+            if value:
+                raise click.UsageError(f"{name} cannot be combined with shards")
+        if tokenized and split:
+            raise click.UsageError("--split works on running text, not on --tokenized words")
+        embed_in_shards(
+            *(model, file, column, out, layers, tokenized, split, pool, normalize, float16),
+            *(state, dtype, threads, device, sharding),
+        )
+        return
     if fasta is not None:
         refuse_text_options(
             {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
@@ -14,12 +15,67 @@ BATCH_ROWS = 256
 """Number of rows that are read at once."""
 
 
-def read_text_column(name: str, column: str | None) -> Iterator[tuple[str | None, float]]:
+class RowGroup(NamedTuple):
+    """One row group of a Parquet file, as far as its column of text is concerned."""
+
+    rows: int
+    """Number of rows."""
+    size: int
+    """Size of the column in the group, in bytes, before compression."""
+    start: int
+    """Where the bytes of the column begin in the file."""
+    length: int
+    """Number of bytes of the column in the file."""
+
+
+def list_row_groups(name: str, column: str | None) -> list[RowGroup]:
+    """Return the row groups of a Parquet file; see `read_text_column` for the arguments."""
+    require("pyarrow", "Parquet files")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(name) as file:
+            chosen = _choose_column(name, file.schema_arrow, column)
+            number = next(
+                k for k in range(len(file.schema)) if file.schema.column(k).path == chosen
+            )
+            groups = []
+            for k in range(file.metadata.num_row_groups):
+                group = file.metadata.row_group(k)
+                chunk = group.column(number)
+                first = chunk.data_page_offset
+                if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+                    first = min(first, chunk.dictionary_page_offset)
+                size = chunk.total_uncompressed_size
+                groups.append(RowGroup(group.num_rows, size, first, chunk.total_compressed_size))
+            return groups
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"{name} cannot be read as a Parquet file: {error}") from None
+
+
+def hash_row_groups(name: str, groups: list[RowGroup]) -> str:
+    """Return the SHA-256 of the text column in some row groups, as it is in the file."""
+    digest = hashlib.sha256()
+    with open(name, "rb") as file:
+        for group in groups:
+            file.seek(group.start)
+            left = group.length
+            while left and (data := file.read(min(left, 1 << 20))):
+                digest.update(data)
+                left -= len(data)
+    return digest.hexdigest()
+
+
+def read_text_column(
+    name: str, column: str | None, row_groups: range | None = None
+) -> Iterator[tuple[str | None, float]]:
     """Yield the rows of a column of strings, each with the fraction of the file read so far.
 
     Args:
         name: Path of the Parquet file.
         column: Name of the column; by default `text`, or the only column of strings.
+        row_groups: Numbers of the row groups to read; all by default.
     """
     require("pyarrow", "Parquet files")
     import pyarrow as pa
@@ -29,7 +85,8 @@ def read_text_column(name: str, column: str | None) -> Iterator[tuple[str | None
     try:
         with pq.ParquetFile(name) as file:
             chosen = _choose_column(name, file.schema_arrow, column)
-            for batch in file.iter_batches(BATCH_ROWS, columns=[chosen]):
+            groups = None if row_groups is None else list(row_groups)
+            for batch in file.iter_batches(BATCH_ROWS, columns=[chosen], row_groups=groups):
                 done += batch.num_rows
                 for row in batch.column(0).to_pylist():
                     yield row, done / file.metadata.num_rows

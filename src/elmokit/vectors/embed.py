@@ -173,7 +173,7 @@ def _embed(
             yield item.sentence
 
     all_words = iter(elmo.words(sentences()))
-    signature = _signature(elmo, layers, pooling, normalize)
+    signature = embedding_signature(elmo, layers, pooling, normalize)
     if row_numbers:
         signature["row_numbers"] = True
     target = Path(path)
@@ -282,7 +282,7 @@ def _choose_layout(rows: RowUnit, pooling: Pooling | None) -> VectorLayout:
     return "pooled"
 
 
-def _signature(
+def embedding_signature(
     elmo: Elmo, layers: LayerChoice, pooling: Pooling | None, normalize: bool
 ) -> dict[str, Any]:
     """Return everything that determines the vectors, apart from the text."""

@@ -55,7 +55,7 @@ def write(path: Path, spool: Spool) -> None:
     """Write the sentences of a complete spool to an .npz file."""
     lengths = numbers("i")
     with path.open("wb") as file, tempfile.TemporaryFile(dir=path.parent) as directory:
-        archive = _Zip(file, directory)
+        archive = NpyArchive(file, directory)
         for position, (text, vectors) in enumerate(spool.records()):
             stored = vectors[..., 0, :] if spool.pooled else vectors
             archive.add(str(position), stored.dtype, stored.shape, [stored.tobytes()])
@@ -85,8 +85,11 @@ def _word_lines(spool: Spool) -> Iterator[bytes]:
         yield (json.dumps(parse_text(text)[1]).encode("ascii") if spool.has_ids else text) + b"\n"
 
 
-class _Zip:
-    """A ZIP file of uncompressed .npy entries, whose directory is in a file until the end."""
+class NpyArchive:
+    """A ZIP file of uncompressed .npy entries, whose directory is in a file until the end.
+
+    Equal content gives equal bytes: there are no times in it.
+    """
 
     # Everything that can need 64 bits is in the "extra" field 1, with all ones in its old field.
     _LOCAL = struct.Struct("<IHHHHHIIIHH")
@@ -106,6 +109,14 @@ class _Zip:
         shape: tuple[int, ...],
         chunks: Iterable[bytes | memoryview],
     ) -> None:
+        """Write an array, given as its bytes.
+
+        Args:
+            name: Name of the entry, without `.npy`.
+            dtype: Type of its numbers.
+            shape: Its shape.
+            chunks: Its bytes, in pieces of any size.
+        """
         head = io.BytesIO()
         descr = np.lib.format.dtype_to_descr(dtype)
         np.lib.format.write_array_header_1_0(
@@ -139,6 +150,7 @@ class _Zip:
         self._file.write(self._LOCAL.pack(*fields, len(name), len(extra)) + name + extra)
 
     def finish(self) -> None:
+        """Write the directory of the archive, after the last array."""
         start = self._file.tell()
         self._directory.seek(0)
         shutil.copyfileobj(self._directory, self._file)

@@ -129,22 +129,27 @@ def compare_uses(
     permutations: int = PERMUTATIONS,
     unit: PermutationUnit = "auto",
     seed: int = 0,
+    samples: tuple[list[UseSample], list[UseSample]] | None = None,
     callback: StageCallback = ignore_stages,
 ) -> ChangeResults:
     """Compare the uses of words in two texts, given as sentences; see `semantic_change`.
 
-    An empty sentence ends a document.
+    An empty sentence ends a document. Where sharded jobs have drawn `samples` of the targets then
+    and now, the texts are not read, and there is no reference.
     """
     chosen = _check_settings(elmo, layer, by, max_uses, min_uses, permutations)
     check_targets(targets)
     callback("reading text 1 of 2", 0, None)
     known = {form for target in targets for form in target.forms}
-    frequent = reference_targets(then, now, min_uses)
+    frequent = [] if samples else reference_targets(then, now, min_uses)
     references = [each for each in frequent if known.isdisjoint(each.forms)]
     wanted = [*targets, *references]
-    samples_then = sample_uses(then, wanted, max_uses, f"{seed} then")
-    callback("reading text 2 of 2", 0, None)
-    samples_now = sample_uses(now, wanted, max_uses, f"{seed} now")
+    if samples is not None:
+        samples_then, samples_now = samples
+    else:
+        samples_then = sample_uses(then, wanted, max_uses, f"{seed} then")
+        callback("reading text 2 of 2", 0, None)
+        samples_now = sample_uses(now, wanted, max_uses, f"{seed} now")
     texts = {"then": samples_then[0].text, "now": samples_now[0].text}
     unit_kinds = {name: choose_unit(unit, size) for name, size in texts.items()}
     pairs = [
@@ -250,7 +255,7 @@ class _SamplePair:
 
 def _measure_word(elmo: Elmo, untrained: Elmo, pair: _SamplePair, chosen: str) -> WordChange:
     """Measure the change of a word in all layers, and in the network before training."""
-    vectors = _embed_uses(elmo, pair, chosen)
+    vectors = _stored_vectors(elmo, pair, chosen) or _embed_uses(elmo, pair, chosen)
     control = _embed_uses(untrained, pair, chosen)
     size = len(pair.then.uses)
     return WordChange(
@@ -331,6 +336,16 @@ def _check_settings(
             "max_uses to be at least min_uses"
         )
     return str(resolve_layer(elmo, layer))
+
+
+def _stored_vectors(elmo: Elmo, pair: _SamplePair, chosen: str) -> dict[str, FloatArray]:
+    """Return the vectors (N, D) of uses by layer that sharded jobs have stored; empty if none."""
+    then, now = pair.then.layers_NLD, pair.now.layers_NLD
+    if then is None or now is None:
+        return {}
+    layers_LND = np.concatenate([then, now]).transpose(1, 0, 2)
+    by_layer = {str(number): np.array(layer_ND) for number, layer_ND in enumerate(layers_LND)}
+    return by_layer | ({"mix": elmo.mix.apply(layers_LND)} if chosen == "mix" else {})
 
 
 def _embed_uses(elmo: Elmo, pair: _SamplePair, chosen: str) -> dict[str, FloatArray]:

@@ -23,6 +23,7 @@ from elmokit.probe.change.compare import (
     compare_uses,
 )
 from elmokit.probe.change.contrast import ContrastedUse
+from elmokit.probe.change.reduced import find_job, load_samples
 from elmokit.probe.change.targets import TargetWord, frequent_targets, parse_target
 from elmokit.probe.change.units import PermutationUnit
 from elmokit.probe.corpus_files import TextInput, open_text
@@ -30,7 +31,9 @@ from elmokit.probe.excerpt import excerpt_line
 from elmokit.probe.neighbors.indexing import resolve_layer
 from elmokit.probe.results import Measurement, make_measurement, make_signature
 from elmokit.progress import StageCallback, ignore_stages
+from elmokit.storage import checksum
 from elmokit.train.chunks import TextForm
+from elmokit.vectors.shards import MERGED_FILE
 
 EXAMPLES = 5
 """Uses of each text that are kept as examples of a word."""
@@ -64,7 +67,8 @@ def semantic_change(
     Args:
         elmo: A model that does not carry its state from sentence to sentence.
         then: First text: files or directories, or sentences as lists of words. A blank line, a
-            row of a Parquet file and the end of a file end a document, as an empty list does.
+            row of a Parquet file and the end of a file end a document, as an empty list does. Or
+            the directory of a sharded job that has sampled the uses of the words in all layers.
         now: Second text, likewise.
         targets: Words to compare, such as `"play"`, or `"play=plays,played"` to count other forms
             as the same word.
@@ -88,9 +92,16 @@ def semantic_change(
     """
     if bool(targets) == (most_frequent is not None):
         raise InputError("expected either words to compare (targets) or most_frequent")
+    jobs = find_job(then), find_job(now)
+    if (jobs[0] is None) != (jobs[1] is None):
+        raise InputError("one text is a sharded job, the other is not; give two jobs or two texts")
     (sentences_then, hashes_then), (sentences_now, hashes_now) = (
-        open_text(text, name, form=form, column=column, max_words=max_words, mark_documents=True)
-        for name, text in (("then", then), ("now", now))
+        ([], {name: checksum(job / MERGED_FILE)})
+        if job is not None
+        else open_text(
+            text, name, form=form, column=column, max_words=max_words, mark_documents=True
+        )
+        for name, text, job in (("then", then, jobs[0]), ("now", now, jobs[1]))
     )
     words = [parse_target(each) if isinstance(each, str) else each for each in targets]
     if most_frequent is not None:
@@ -101,6 +112,11 @@ def semantic_change(
                 f"the texts share no word with {min_uses} uses in both; give more text, or a "
                 "smaller min_uses (--least)"
             )
+    samples = None
+    if jobs[0] is not None and jobs[1] is not None:
+        if most_frequent is not None:
+            raise InputError("a sharded job has the words that it was made for; name them")
+        samples = tuple(load_samples(elmo, job, words, max_uses) for job in jobs if job)
     results = compare_uses(
         elmo,
         sentences_then,
@@ -113,6 +129,7 @@ def semantic_change(
         permutations=permutations,
         unit=unit,
         seed=seed,
+        samples=None if samples is None else (samples[0], samples[1]),
         callback=callback,
     )
     signed = make_signature(

@@ -1,7 +1,6 @@
 """Target words of an analysis, and random samples of their uses in a text.
 
-A target is a name with its word forms, which are compared ignoring case. Knows nothing about
-vectors.
+A target is a name with its word forms, which are compared ignoring case. Computes no vectors.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from elmokit.bilm.weights import FloatArray
 from elmokit.errors import FormatError, InputError
 from elmokit.probe.corpus_files import limit_words
 from elmokit.text.files import read_lines
@@ -75,6 +75,8 @@ class UseSample:
     """Where each of the sampled uses is."""
     repeated: int = 0
     """Uses that were drawn and dropped, because their sentence had been drawn before."""
+    layers_NLD: FloatArray | None = None
+    """Vectors of the uses in all layers, if a sharded job has stored them."""
 
 
 def parse_target(text: str) -> TargetWord:

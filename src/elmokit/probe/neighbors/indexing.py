@@ -44,12 +44,14 @@ from elmokit.probe.neighbors.index import (
     VERSION,
     Index,
 )
+from elmokit.probe.neighbors.stored_corpus import StoredCorpus
 from elmokit.probe.neighbors.word_use import unit_length
 from elmokit.probe.results import make_signature
 from elmokit.progress import StageCallback
 from elmokit.storage import can_write_to, explain_write_errors, wait_for_lock, write_json
 from elmokit.train.chunks import TextForm
 from elmokit.train.text_reader import TextReader
+from elmokit.vectors.shards import PLAN_FILE, is_sharded_job
 
 CHECKPOINT, LOCK = "checkpoint.json", ".lock"
 CHECKPOINT_WORDS = 50_000
@@ -84,6 +86,17 @@ def open_or_build(
 ) -> Index:
     """Open the index of text files, or build it; see `Index.from_files`."""
     check_context(context)
+    stored: StoredCorpus | None = None
+    if len(paths) == 1 and is_sharded_job(paths[0]):
+        stored = StoredCorpus(elmo, paths[0])
+        if max_words is not None:
+            raise InputError("max_words (--words) does not go with a sharded job, which is whole")
+        if resolve_layer(elmo, stored.layer) != resolve_layer(elmo, layer):
+            raise InputError(
+                f"the job {paths[0]} keeps the layer {stored.layer!r}; give it: --layer "
+                f"{stored.layer}"
+            )
+        paths = [Path(paths[0]).expanduser() / PLAN_FILE]  # its checksum stands for the text
     files = list_corpus_files(paths, "corpus")
     signed = make_signature(elmo, files)
     source: dict[str, Any] = {
@@ -124,7 +137,7 @@ def open_or_build(
 
     return Index.build(
         elmo,
-        text,
+        text if stored is None else stored,
         directory,
         layer=layer,
         context=context,
@@ -299,11 +312,16 @@ class _IndexWriter:
             digest = hashlib.sha256()
         at_checkpoint = self.uses
         callback(EMBEDDING, self.uses, max_words)
-        for words, layers_LTD in elmo.items(text, "all"):
+        items: Iterable[tuple[Sequence[str], FloatArray, FloatArray]]
+        if isinstance(sentences, StoredCorpus):
+            items = sentences.items(elmo, self.sentences)
+        else:
+            embedded = elmo.items(text, "all")
+            items = ((words, choose(all_LTD), all_LTD[0]) for words, all_LTD in embedded)
+        for words, vectors_TD, characters_TD in items:
             digest.update(f"{' '.join(words)}\n".encode("utf-8", "surrogatepass"))
-            vectors_TD = choose(layers_LTD)
             vectors_TD = pool_context(vectors_TD, vectors_TD, context)
-            self._append(words, vectors_TD, layers_LTD[0])
+            self._append(words, vectors_TD, characters_TD)
             if self.uses - at_checkpoint >= CHECKPOINT_WORDS:
                 self._checkpoint(digest.hexdigest())
                 at_checkpoint = self.uses
