@@ -47,8 +47,12 @@ def _floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return guarded(rng.normal(0, 0.5, shape).astype(np.float32))
 
 
-def _isa(rng: np.random.Generator, int8: bool = False) -> str:
-    return str(rng.choice(native._native.instruction_sets(int8=int8)))
+def _dtype(rng: np.random.Generator) -> native.Dtype:
+    return native.DTYPES[rng.integers(len(native.DTYPES))]
+
+
+def _isa(rng: np.random.Generator, dtype: native.Dtype = "float32") -> str:
+    return str(rng.choice(native.instruction_sets(dtype)))
 
 
 def _filters(rng: np.random.Generator) -> list[tuple[int, int]]:
@@ -62,7 +66,7 @@ def network_arguments(rng: np.random.Generator) -> Arguments:
     all_filters = sum(count for _, count in filters)
     character_projection, projection = bool(rng.integers(2)), bool(rng.integers(2))
     width = int(rng.integers(1, 40)) if character_projection else all_filters
-    int8 = bool(rng.integers(2))
+    dtype = _dtype(rng)
     return {
         "filters": filters,
         "characters": int(rng.integers(1, 300)),
@@ -78,8 +82,8 @@ def network_arguments(rng: np.random.Generator) -> Arguments:
         "skip": bool(rng.integers(2)),
         "cell_clip": float(rng.choice([0.5, 3, math.inf])),
         "projection_clip": float(rng.choice([0.5, 3, math.inf])),
-        "int8": int8,
-        "instruction_set": _isa(rng, int8),
+        "dtype": dtype,
+        "instruction_set": _isa(rng, dtype),
         "threads": int(rng.integers(1, 4)),
     }
 
@@ -299,7 +303,7 @@ VALID_CALLS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "lstm_backward": lambda rng: _lstm(rng, backward=True),
     "softmax": _softmax,
     "inject_failure": lambda rng: {"worker": bool(rng.integers(2)), "after": -1},
-    "instruction_sets": lambda rng: {"int8": bool(rng.integers(2))},
+    "instruction_sets": lambda rng: {"dtype": _dtype(rng)},
 }
 """Every function and method of the module, with a function that makes valid arguments."""
 WITH_NAMES = ("Network", "inject_failure", "instruction_sets")

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 _Floats = npt.NDArray[np.float32]
 
-def instruction_sets(*, int8: bool) -> list[str]:
+def instruction_sets(*, dtype: str) -> list[str]:
     """Return the instruction sets that this machine can run, the fastest first."""
 
 def inject_failure(*, worker: bool, after: int) -> None:
@@ -131,7 +131,7 @@ class Network:
         skip: bool,
         cell_clip: float,
         projection_clip: float,
-        int8: bool,
+        dtype: str,
         instruction_set: str,
         threads: int,
     ) -> None: ...

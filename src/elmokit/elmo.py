@@ -137,7 +137,9 @@ class Elmo:
                 after a fixed warm-up text, so that vectors depend on the sentence alone. `"zero"`:
                 all zeros. `"carry"`: row i of each call continues from row i of the previous call,
                 as in bilm-tf and AllenNLP; `reset()` starts over.
-            dtype: `"float32"`, or `"int8"`, which is faster and less exact and needs the compiled
+            dtype: How the weights are stored and multiplied. `"float32"`; `"bfloat16"`, which
+                takes half the memory, is faster where memory is the limit, and changes the vectors
+                little; or `"int8"`, which is the fastest and least exact and needs the compiled
                 kernel.
             threads: Number of threads; by default as many as the process may use.
             device: `"cpu"`: this computer's processor, with the compiled kernel. `"cuda"`,

@@ -17,11 +17,12 @@ constexpr int kWordsPerBlock = 512;
 
 }  // namespace
 
-CharCNN::CharCNN(const Architecture& architecture, const Kernels& kernels, Team& team, bool int8)
+CharCNN::CharCNN(const Architecture& architecture, const Kernels& kernels, Team& team, Dtype dtype)
     : architecture_(architecture),
       kernels_(kernels),
       team_(team),
-      int8_(int8),
+      dtype_(dtype),
+      coded_(Activations::coded(kernels, dtype)),
       tabulated_(architecture.characters),
       filters_loaded_(architecture.filters.size()),
       highways_(architecture.highways) {
@@ -65,12 +66,12 @@ void CharCNN::load_filters(int index, const float* weight, const float* bias) {
 
 void CharCNN::load_highway(int index, const Columns& carry, const Columns& transform) {
     const int n = architecture_.n_filters();
-    highways_.at(index) = Matrix(kernels_, team_, int8_, {carry, transform}, n, n);
+    highways_.at(index) = Matrix(kernels_, team_, dtype_, {carry, transform}, n, n);
 }
 
 void CharCNN::load_projection(const Columns& columns) {
     projection_ =
-        Matrix(kernels_, team_, int8_, {columns}, architecture_.n_filters(), architecture_.width);
+        Matrix(kernels_, team_, dtype_, {columns}, architecture_.n_filters(), architecture_.width);
 }
 
 std::string CharCNN::missing() const {
@@ -95,8 +96,8 @@ void CharCNN::word_vectors(const std::int16_t* ids, const std::int64_t* lengths,
 
     const int block_size = static_cast<int>(std::min<std::ptrdiff_t>(words, kWordsPerBlock));
     const int filters = architecture_.n_filters();
-    x_.reserve(kernels_, block_size, filters, int8_);
-    y_.reserve(kernels_, block_size, filters, int8_);
+    x_.reserve(kernels_, block_size, filters, dtype_);
+    y_.reserve(kernels_, block_size, filters, dtype_);
     for (std::ptrdiff_t first = 0; first < words; first += kWordsPerBlock) {
         check_interrupts();
         const int count = static_cast<int>(std::min<std::ptrdiff_t>(words - first, kWordsPerBlock));
@@ -130,7 +131,7 @@ void CharCNN::compute_block(const Member& member, const std::int16_t* ids,
         kernels_.convolve(convolution_,
                           ids + static_cast<std::ptrdiff_t>(word) * architecture_.max_characters,
                           static_cast<int>(lengths[word]), x->row(word));
-        if (int8_ && multiplied) x->quantize(word);
+        if (coded_ && multiplied) x->encode(word);
     }
     member.synchronize();
 
@@ -139,8 +140,8 @@ void CharCNN::compute_block(const Member& member, const std::int16_t* ids,
         const auto [panels, rows] = member.block(highway.panels(), words, kernels_.tile_rows);
         kernels_.highway(x->view(), highway.view(), panels, rows, {y->row(0), y->stride()});
         member.synchronize();
-        if (int8_) {
-            for (int word = mine.begin; word < mine.end; ++word) y->quantize(word);
+        if (coded_) {
+            for (int word = mine.begin; word < mine.end; ++word) y->encode(word);
             member.synchronize();
         }
         std::swap(x, y);

@@ -16,7 +16,7 @@ namespace elmokit {
 
 class CharCNN {
   public:
-    CharCNN(const Architecture& architecture, const Kernels& kernels, Team& team, bool int8);
+    CharCNN(const Architecture& architecture, const Kernels& kernels, Team& team, Dtype dtype);
 
     void load_embedding(const float* embedding);
     void load_filters(int index, const float* weight, const float* bias);
@@ -40,7 +40,8 @@ class CharCNN {
     const Architecture architecture_;
     const Kernels& kernels_;
     Team& team_;
-    const bool int8_;
+    const Dtype dtype_;
+    const bool coded_;  // whether products read codes of the activations
 
     std::vector<Filters> filters_;
     std::vector<Buffer<float>> filter_weights_;

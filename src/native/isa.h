@@ -27,7 +27,8 @@ constexpr Kernels kernels_for(const char* name) {
             convolve<V>,
             training_convolution<V>,
             backward_convolution<V>,
-            softmax<V>};
+            softmax<V>,
+            PairProducts<V>::exist ? round_row<V> : nullptr};
 }
 
 }  // namespace elmokit

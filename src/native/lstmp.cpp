@@ -26,11 +26,12 @@ constexpr std::ptrdiff_t kMinProductsPerThread = 200'000;
 
 }  // namespace
 
-BiLSTM::BiLSTM(const Architecture& architecture, const Kernels& kernels, Team& team, bool int8)
+BiLSTM::BiLSTM(const Architecture& architecture, const Kernels& kernels, Team& team, Dtype dtype)
     : architecture_(architecture),
       kernels_(kernels),
       team_(team),
-      int8_(int8),
+      dtype_(dtype),
+      coded_(Activations::coded(kernels, dtype)),
       layers_(2 * architecture.layers) {}
 
 void BiLSTM::load(int layer, int direction, const float* input, const float* recurrent,
@@ -43,14 +44,14 @@ void BiLSTM::load(int layer, int direction, const float* input, const float* rec
             groups.push_back({weight + g * cells, 4 * std::ptrdiff_t{cells}, b,
                               gate_bias && g == 2 ? kForgetBias : 0.0f});
         }
-        return Matrix(kernels_, team_, int8_, groups, width, cells);
+        return Matrix(kernels_, team_, dtype_, groups, width, cells);
     };
     Layer loaded;  // replaces the old one when it is complete
     loaded.input = gates(input, bias);
     loaded.recurrent = gates(recurrent, nullptr);
     if (projection)
         loaded.projection =
-            Matrix(kernels_, team_, int8_, {{projection, width, nullptr}}, cells, width);
+            Matrix(kernels_, team_, dtype_, {{projection, width, nullptr}}, cells, width);
     layers_[2 * layer + direction] = std::move(loaded);
 }
 
@@ -77,7 +78,7 @@ struct BiLSTM::Pass {
     const Layer& layer = lstm.layers_[2 * depth + direction];
     const int width = lstm.architecture_.width;
     const int cells = lstm.architecture_.cells;
-    const bool int8 = lstm.int8_;
+    const bool coded = lstm.coded_;
     const Kernels& kernels = lstm.kernels_;
     Activations* h = &buffers.hidden;
     Activations* m = &buffers.output;
@@ -112,7 +113,7 @@ struct BiLSTM::Pass {
         for (int r = mine.begin; r < mine.end; ++r) {
             std::memcpy(h->row(r), state_row(batch.hidden, width, r), width * sizeof(float));
             std::memcpy(cell_row(r), state_row(batch.cell, cells, r), cells * sizeof(float));
-            if (int8) h->quantize(r);
+            if (coded) h->encode(r);
         }
         std::ptrdiff_t row = 0;
         for (std::ptrdiff_t step = 0; step < batch.steps && alive(step) > 0;) {
@@ -140,7 +141,7 @@ struct BiLSTM::Pass {
             for (int i = std::max(first, mine.begin); i < end; ++i) {
                 std::memcpy(buffers.input.row(i), layer_row(depth, row + i - first),
                             width * sizeof(float));
-                if (int8) buffers.input.quantize(i);
+                if (coded) buffers.input.encode(i);
             }
             first += alive(step);
             row += batch.alive[step];
@@ -185,9 +186,9 @@ struct BiLSTM::Pass {
     }
 
     void project(int active) {
-        if (int8) {
+        if (coded) {
             const Span mine = member.share(active);
-            for (int r = mine.begin; r < mine.end; ++r) m->quantize(r);
+            for (int r = mine.begin; r < mine.end; ++r) m->encode(r);
             member.synchronize();
         }
         const auto [panels, rows] =
@@ -215,11 +216,11 @@ struct BiLSTM::Pass {
             if (r >= active_next) {
                 std::memcpy(state_row(batch.hidden, width, r), outputs, width * sizeof(float));
                 std::memcpy(state_row(batch.cell, cells, r), cell_row(r), cells * sizeof(float));
-            } else if (int8) {
-                h->quantize(r);
+            } else if (coded) {
+                h->encode(r);
             }
         }
-        if (int8) member.synchronize();
+        if (coded) member.synchronize();
     }
 };
 
@@ -285,9 +286,9 @@ void BiLSTM::copy_words(const Member& member, const Batch& batch, int direction)
 
 void BiLSTM::reserve(Buffers& buffers, int sentences) const {
     const int width = architecture_.width, cells = architecture_.cells;
-    buffers.input.reserve(kernels_, kWordsPerChunk, width, int8_);
-    buffers.hidden.reserve(kernels_, sentences, width, int8_);
-    buffers.output.reserve(kernels_, sentences, cells, int8_);
+    buffers.input.reserve(kernels_, kWordsPerChunk, width, dtype_);
+    buffers.hidden.reserve(kernels_, sentences, width, dtype_);
+    buffers.output.reserve(kernels_, sentences, cells, dtype_);
     buffers.gates.reserve(static_cast<std::size_t>(kWordsPerChunk) * layers_[0].input.width());
     buffers.cells.reserve(sentences * buffers.output.stride());
 }

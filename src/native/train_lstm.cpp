@@ -34,7 +34,7 @@ Matrix pack(const Kernels& kernels, const float* weight, int depth, int units, i
     std::vector<Columns> columns;
     for (int g = 0; g < groups; ++g)
         columns.push_back({weight + g * units, std::ptrdiff_t{groups} * units, nullptr});
-    return Matrix(kernels, alone, /*int8=*/false, columns, depth, units);
+    return Matrix(kernels, alone, Dtype::float32, columns, depth, units);
 }
 
 }  // namespace

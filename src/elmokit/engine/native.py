@@ -1,9 +1,10 @@
 """The network of `reference.py` in the compiled kernel.
 
 It has the same two methods and agrees with the reference to 1e-5. A sentence gets the same bits
-whatever its batch and the number of threads. `dtype="int8"` trades precision for speed and memory:
-weights and activations are quantized to 255 levels, with one scale per column of the weights and
-per row of the activations.
+whatever its batch and the number of threads. Two dtypes trade precision for speed and memory:
+`"bfloat16"` rounds the weights to 8 significant bits (see `bfloat16.py`), and `"int8"` quantizes
+weights and activations to 255 levels, with one scale per column of the weights and per row of the
+activations.
 
 The kernel's source is in `src/native/`; it is compiled into the wheel as `elmokit._native`. Where
 it is missing, `kernel_available()` is false and `kernel_error()` says why. There is no fallback
@@ -19,7 +20,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -37,14 +38,28 @@ except ImportError as error:
 else:
     _import_error = ""
 
-Dtype = Literal["float32", "int8"]
+Dtype = Literal["float32", "bfloat16", "int8"]
+DTYPES: tuple[Dtype, ...] = get_args(Dtype)
+"""How weights may be stored and multiplied, the most exact first."""
 
 ISA_VARIABLE = "ELMOKIT_ISA"
 """Environment variable that selects an instruction set, for tests and comparisons."""
-ISAS = ("avx512", "avx2", "portable")
-"""Instruction sets that the kernel is compiled for, fastest first."""
+ISAS = ("avx512_bf16", "avx512", "avx2", "portable", "emulated_bf16")
+"""Instruction sets that the kernel is compiled for, fastest first.
+
+Those with `bf16` multiply bfloat16 by bfloat16 and exist for that dtype only; the emulated one
+computes what `avx512_bf16` does on any machine, for tests.
+"""
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 """File in which Linux states the CPU quota of a container."""
+
+
+def check_dtype(dtype: str) -> Dtype:
+    """Return a dtype, or raise `InputError` if it is none of `DTYPES`."""
+    for known in DTYPES:
+        if dtype == known:
+            return known
+    raise InputError(f"dtype is {dtype!r}; expected 'float32', 'bfloat16' or 'int8'")
 
 
 def kernel_available() -> bool:
@@ -59,7 +74,7 @@ def kernel_error() -> str:
 
 def instruction_sets(dtype: Dtype = "float32") -> list[str]:
     """Return the members of `ISAS` that this CPU supports, fastest first."""
-    return _native.instruction_sets(int8=dtype == "int8")
+    return _native.instruction_sets(dtype=dtype)
 
 
 def instruction_set() -> str:
@@ -108,13 +123,12 @@ class NativeNetwork:
             config: Architecture of the model.
             weights: Named arrays; they may be read from a file at each use, and of any float type.
             threads: Number of threads; None for as many as the process may use.
-            dtype: Arithmetic of the matrix products.
+            dtype: How weights are stored and multiplied.
             isa: Instruction set; None for `ELMOKIT_ISA` if it is set, else the fastest.
         """
         if not kernel_available():
             raise MissingExtra(f"the compiled kernel is missing: {kernel_error()}")
-        if dtype not in ("float32", "int8"):
-            raise InputError(f"dtype is {dtype!r}; expected 'float32' or 'int8'")
+        check_dtype(dtype)
         if threads is not None and threads < 1:
             raise InputError(f"threads is {threads}; expected 1 or more, or None for all")
         self.config = config
@@ -137,7 +151,7 @@ class NativeNetwork:
             skip=lstm.skip,
             cell_clip=lstm.cell_clip or math.inf,
             projection_clip=lstm.projection_clip or math.inf,
-            int8=dtype == "int8",
+            dtype=dtype,
             instruction_set=self.isa,
             threads=self.threads,
         )
