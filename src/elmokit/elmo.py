@@ -531,15 +531,33 @@ class Elmo:
         """Return the state, one row, that a sentence starts from unless it is carried."""
         return State.zeros(self.config) if self.state == "zero" else self.settled
 
+    def batches(self, sentences: Iterable[Sentence]) -> Iterator[list[Sequence[str]]]:
+        """Yield the sentences as `embed` divides them into batches, for benchmarks."""
+        for window in windows(self.words(sentences), self._window_words):
+            for batch in self._plan_batches(window):
+                yield [window[i] for i in batch]
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        """The words that mark the beginning and the end of a sentence."""
+        return self._runner.marks
+
+    @property
+    def _window_words(self) -> int:
+        """Number of words that are read ahead."""
+        return WINDOW_WORDS * (self._runner.batch_words // BATCH_WORDS)
+
+    def _plan_batches(self, window: Sequence[Sequence[str]]) -> list[list[int]]:
+        return plan_batches([len(words) + 2 for words in window], self._runner.batch_words)
+
     def _embed_windows(
         self, sentences: Iterable[Sequence[str]], select: LayerSelector
     ) -> Iterator[tuple[Sequence[str], FloatArray]]:
         """Read one window ahead, run it in batches of similar lengths, and yield it in order."""
-        batch_words = self._runner.batch_words
-        for window in windows(sentences, WINDOW_WORDS * (batch_words // BATCH_WORDS)):
+        for window in windows(sentences, self._window_words):
             start = self.initial_state()
             results: dict[int, FloatArray] = {}
-            for batch in plan_batches([len(words) + 2 for words in window], batch_words):
+            for batch in self._plan_batches(window):
                 vectors, _ = self._runner.run(
                     [window[i] for i in batch], start.repeat(len(batch)), select
                 )

@@ -14,14 +14,9 @@
 namespace nb = nanobind;
 using namespace elmokit;
 
+void bind_limits(nb::module_& m);         // bind_limits.cpp
 void bind_training(nb::module_& m);       // bind_training.cpp
 void bind_training_lstm(nb::module_& m);  // bind_training_lstm.cpp
-
-namespace {
-
-/// Upper bounds that only a mistake exceeds.
-constexpr int kMaxThreads = 4096;
-constexpr int kMaxLayers = 4096;
 
 Dtype parse_dtype(const std::string& name) {
     if (name == "float32") return Dtype::float32;
@@ -29,6 +24,12 @@ Dtype parse_dtype(const std::string& name) {
     if (name == "int8") return Dtype::int8;
     refuse("dtype is '" + name + "'; expected 'float32', 'bfloat16' or 'int8'");
 }
+
+namespace {
+
+/// Upper bounds that only a mistake exceeds.
+constexpr int kMaxThreads = 4096;
+constexpr int kMaxLayers = 4096;
 
 void check_architecture(const Architecture& a) {
     check_size("characters", a.characters, 1, kMaxSize);
@@ -258,6 +259,7 @@ NB_MODULE(_native, m) {
         },
         nb::kw_only(), nb::arg("worker"), nb::arg("after"));
 
+    bind_limits(m);
     bind_training(m);
     bind_training_lstm(m);
 }

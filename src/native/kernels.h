@@ -158,6 +158,9 @@ struct SoftmaxRows {
 /// Logits of a row are processed in groups of this size, whatever the instruction set.
 constexpr int kSoftmaxColumns = 64;
 
+/// Floats that `multiply_add` and `read` work on.
+constexpr int kScratch = 1024;
+
 /// The kernels of one instruction set. Every sum runs over k in order, in a lane of its own: no
 /// result depends on which rows or panels are computed together.
 struct Kernels {
@@ -192,6 +195,10 @@ struct Kernels {
     /// bfloat16: rounds a row of `depth` values, padded with zeros to whole vectors, where the CPU
     /// multiplies bfloat16 by bfloat16; null where weights are widened to float32.
     void (*round_row)(const float* row, int depth, std::uint16_t* out);
+    /// Measures this CPU (limits.h): multiplies and adds in registers, and returns how often.
+    double (*multiply_add)(Dtype dtype, int rounds, void* scratch);
+    /// Measures the memory: reads an array, a multiple of kScratch in size.
+    float (*read)(const float* values, std::ptrdiff_t count);
 };
 
 // AVX2 and AVX-512 exist on x86-64 only.

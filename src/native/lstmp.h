@@ -68,13 +68,10 @@ class BiLSTM {
     };
     struct Pass;
 
-    /// Number of subteams, each of which runs one direction at a time.
-    int subteams(int sentences) const;
-    /// Number of threads of a subteam.
-    int subteam_size(int sentences, int subteams) const;
-    /// One member's part of all layers in one direction.
-    void run_direction(const Member& member, Buffers& buffers, const Batch& batch, int direction);
-    void copy_words(const Member& member, const Batch& batch, int direction) const;
+    /// One member's part of all layers of a block of sentences in one direction.
+    void run_task(const Member& member, Buffers& buffers, const Batch& batch, int direction,
+                  Span ranks);
+    void copy_words(const Member& member, const Batch& batch, int direction, Span ranks) const;
     void reserve(Buffers& buffers, int sentences) const;
 
     const Architecture architecture_;
@@ -83,7 +80,7 @@ class BiLSTM {
     const Dtype dtype_;
     const bool coded_;  // whether products read codes of the activations
     std::vector<Layer> layers_;  // [layer][direction]
-    Buffers buffers_[2];         // one for each direction, if both run at the same time
+    std::vector<Buffers> buffers_;  // one for each subteam
 };
 
 }  // namespace elmokit

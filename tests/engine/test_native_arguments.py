@@ -165,6 +165,40 @@ def test_an_architecture_that_cannot_be(changes: dict[str, Any], message: str) -
         make(**changes)
 
 
+VALID_MEASUREMENT = {"instruction_set": "portable", "threads": 1, "seconds": 1e-4}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"threads": 0}, "threads is 0; expected 1 to 4096"),
+        ({"seconds": math.nan}, "seconds is nan"),
+        ({"seconds": 0.0}, "seconds is 0.0"),
+        ({"seconds": 1e9}, "expected a number above 0, up to 60"),
+        ({"instruction_set": "avx9"}, "avx9 is not supported"),
+    ],
+)
+def test_a_measurement_that_cannot_be(changes: dict[str, Any], message: str) -> None:
+    arguments = {**VALID_MEASUREMENT, **changes}
+    with pytest.raises(ValueError, match=message):
+        _native.measure_products(**arguments, dtype="float32")
+    with pytest.raises(ValueError, match=message):
+        _native.measure_reads(**arguments, bytes=1 << 16)
+
+
+@pytest.mark.parametrize("size", [0, -1, 4095, (1 << 30) + 1, 1 << 62])
+def test_memory_of_a_size_that_is_not_read(size: int) -> None:
+    with pytest.raises(ValueError, match=f"bytes is {size}; expected 4096 to"):
+        _native.measure_reads(**VALID_MEASUREMENT, bytes=size)
+
+
+@pytest.mark.parametrize("name", ["threads", "sentences", "step_products", "step_bytes"])
+def test_a_plan_of_nothing(name: str) -> None:
+    sizes = {"threads": 2, "sentences": 3, "step_products": 4, "step_bytes": 5}
+    with pytest.raises(ValueError, match=f"{name} is 0; expected 1 to"):
+        _native.plan(**{**sizes, name: 0})
+
+
 @pytest.mark.parametrize("missing", ["embedding", "filters 1", "highway 0", "projection"])
 def test_words_before_all_weights_are_loaded(missing: str) -> None:
     with pytest.raises(ValueError, match=f"{missing} was not loaded"):

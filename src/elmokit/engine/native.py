@@ -20,7 +20,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import DIRECTIONS, FloatArray, Weights, release
 from elmokit.engine.batching import BATCH_WORDS, IntArray, Packing
+from elmokit.engine.work import WEIGHT_BYTES, step_weights
 from elmokit.errors import InputError, MissingExtra
 
 try:
@@ -50,6 +51,8 @@ ISAS = ("avx512_bf16", "avx512", "avx2", "portable", "emulated_bf16")
 Those with `bf16` multiply bfloat16 by bfloat16 and exist for that dtype only; the emulated one
 computes what `avx512_bf16` does on any machine, for tests.
 """
+THREADS_PER_BATCH, MOST_BATCHES = 4, 8
+"""For each so many threads a batch has `BATCH_WORDS` more words, up to so many times."""
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 """File in which Linux states the CPU quota of a container."""
 
@@ -82,6 +85,47 @@ def instruction_set() -> str:
     return _choose_isa(None, "float32")
 
 
+def measure_products(isa: str, dtype: Dtype, threads: int, seconds: float) -> float:
+    """Return how many products per second an instruction set multiplies and adds in registers."""
+    return _native.measure_products(
+        instruction_set=isa, dtype=dtype, threads=threads, seconds=seconds
+    )
+
+
+def measure_reads(isa: str, size: int, threads: int, seconds: float) -> float:
+    """Return how many bytes per second threads read, which share an array of this size."""
+    return _native.measure_reads(instruction_set=isa, bytes=size, threads=threads, seconds=seconds)
+
+
+def words_per_batch(threads: int) -> int:
+    """Return the number of words per batch: more for many threads, so that each gets sentences."""
+    return BATCH_WORDS * min(max(threads // THREADS_PER_BATCH, 1), MOST_BATCHES)
+
+
+class BatchPlan(NamedTuple):
+    """How the kernel divides a batch among threads; see `src/native/plan.h`."""
+
+    subteams: int
+    """Groups of threads that run at the same time, each with a task of its own."""
+    members: int
+    """Threads of a subteam, which share every step of a task."""
+    blocks: int
+    """Blocks of sentences; a task is a block in one direction."""
+
+
+def plan_batch(config: BiLMConfig, sentences: int, threads: int, dtype: Dtype) -> BatchPlan:
+    """Return how the kernel divides a batch of this many sentences."""
+    products = step_weights(config)
+    return BatchPlan(
+        *_native.plan(
+            threads=threads,
+            sentences=sentences,
+            step_products=products,
+            step_bytes=products * WEIGHT_BYTES[dtype],
+        )
+    )
+
+
 def usable_processors() -> int:
     """Return the number of processors this process may use, which can be fewer than exist."""
     try:
@@ -105,8 +149,6 @@ class NativeNetwork:
 
     It may be called from several threads, which take turns, and in forked processes.
     """
-
-    batch_words = BATCH_WORDS
 
     def __init__(
         self,
@@ -156,6 +198,11 @@ class NativeNetwork:
             threads=self.threads,
         )
         self._load(weights)
+
+    @property
+    def batch_words(self) -> int:
+        """Number of words per batch."""
+        return words_per_batch(self.threads)
 
     @property
     def name(self) -> str:
