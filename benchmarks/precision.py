@@ -8,7 +8,8 @@ Prints one table per argument: the cosine between the vectors of each word in fl
 other dtypes, layer by layer; the accuracy of linear taggers (`elmo probe pos`, needs torch) that
 are trained and tested on the vectors of each dtype, or trained on those of float32 (`--transfer`);
 and the F1 of senses (`elmo probe wsd`). A dtype may name an instruction set:
-`bfloat16:emulated_bf16` computes what `avx512_bf16` does, on any machine. The last line has all numbers as JSON.
+`bfloat16:emulated_bf16` computes what `avx512_bf16` does, on any machine. The last line has all
+numbers as JSON.
 """
 
 from __future__ import annotations

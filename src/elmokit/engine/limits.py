@@ -100,7 +100,7 @@ def measure_limits(
         raise InputError(f"seconds is {seconds}; expected a number above 0, up to 60")
     count = threads or native.usable_processors()
     flops: dict[str, float | None] = {}
-    isas = {}
+    isas: dict[str, str] = {}
     for dtype in native.DTYPES:
         isas[dtype] = native.instruction_sets(dtype)[0]
         flops[dtype] = None

@@ -218,6 +218,15 @@ class NativeNetwork:
             for name in names:
                 release(weights[name])
 
+        # The largest first: at the end, little memory is needed besides that of all weights.
+        for layer in range(lstm.layers):
+            for side, direction in enumerate(DIRECTIONS):
+                names = ["input.weight", "recurrent.weight", "bias"]
+                names += ["projection.weight"] if lstm.projection else []
+                load(
+                    partial(network.load_lstm, layer, side),
+                    *(f"{direction}.{layer}.{name}" for name in names),
+                )
         load(network.load_embedding, "characters.embedding")
         for i in range(len(cnn.filters)):
             name = f"characters.convolution.{i}"
@@ -229,14 +238,6 @@ class NativeNetwork:
         if cnn.projection:
             name = "characters.projection"
             load(network.load_projection, f"{name}.weight", f"{name}.bias")
-        for layer in range(lstm.layers):
-            for side, direction in enumerate(DIRECTIONS):
-                names = ["input.weight", "recurrent.weight", "bias"]
-                names += ["projection.weight"] if lstm.projection else []
-                load(
-                    partial(network.load_lstm, layer, side),
-                    *(f"{direction}.{layer}.{name}" for name in names),
-                )
 
     def word_vectors(self, ids_UC: npt.NDArray[np.int16], lengths_U: IntArray) -> FloatArray:
         """Return layer 0 of distinct words, given as characters: context-free vectors (U, P)."""
