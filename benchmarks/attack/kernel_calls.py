@@ -47,8 +47,12 @@ def _floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return guarded(rng.normal(0, 0.5, shape).astype(np.float32))
 
 
-def _isa(rng: np.random.Generator, int8: bool = False) -> str:
-    return str(rng.choice(native._native.instruction_sets(int8=int8)))
+def _dtype(rng: np.random.Generator) -> native.Dtype:
+    return native.DTYPES[rng.integers(len(native.DTYPES))]
+
+
+def _isa(rng: np.random.Generator, dtype: native.Dtype = "float32") -> str:
+    return str(rng.choice(native.instruction_sets(dtype)))
 
 
 def _filters(rng: np.random.Generator) -> list[tuple[int, int]]:
@@ -62,7 +66,7 @@ def network_arguments(rng: np.random.Generator) -> Arguments:
     all_filters = sum(count for _, count in filters)
     character_projection, projection = bool(rng.integers(2)), bool(rng.integers(2))
     width = int(rng.integers(1, 40)) if character_projection else all_filters
-    int8 = bool(rng.integers(2))
+    dtype = _dtype(rng)
     return {
         "filters": filters,
         "characters": int(rng.integers(1, 300)),
@@ -78,8 +82,8 @@ def network_arguments(rng: np.random.Generator) -> Arguments:
         "skip": bool(rng.integers(2)),
         "cell_clip": float(rng.choice([0.5, 3, math.inf])),
         "projection_clip": float(rng.choice([0.5, 3, math.inf])),
-        "int8": int8,
-        "instruction_set": _isa(rng, int8),
+        "dtype": dtype,
+        "instruction_set": _isa(rng, dtype),
         "threads": int(rng.integers(1, 4)),
     }
 
@@ -284,6 +288,28 @@ def _softmax(rng: np.random.Generator) -> Arguments:
     return arguments
 
 
+def _measured(rng: np.random.Generator, dtype: native.Dtype) -> Arguments:
+    return {
+        "instruction_set": _isa(rng, dtype),
+        "threads": int(rng.integers(1, 4)),
+        "seconds": float(rng.choice([1e-6, 1e-3])),
+    }
+
+
+def _measure_products(rng: np.random.Generator) -> Arguments:
+    dtype = _dtype(rng)
+    return {**_measured(rng, dtype), "dtype": dtype}
+
+
+def _measure_reads(rng: np.random.Generator) -> Arguments:
+    return {**_measured(rng, "float32"), "bytes": int(rng.integers(1 << 14, 1 << 16))}
+
+
+def _plan(rng: np.random.Generator) -> Arguments:
+    names = ("threads", "sentences", "step_products", "step_bytes")
+    return {name: int(rng.integers(1, 4096)) for name in names}
+
+
 VALID_CALLS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "Network": network_arguments,
     "Network.load_embedding": _load("load_embedding"),
@@ -298,11 +324,21 @@ VALID_CALLS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "lstm_forward": lambda rng: _lstm(rng, backward=False),
     "lstm_backward": lambda rng: _lstm(rng, backward=True),
     "softmax": _softmax,
+    "measure_products": _measure_products,
+    "measure_reads": _measure_reads,
+    "plan": _plan,
     "inject_failure": lambda rng: {"worker": bool(rng.integers(2)), "after": -1},
-    "instruction_sets": lambda rng: {"int8": bool(rng.integers(2))},
+    "instruction_sets": lambda rng: {"dtype": _dtype(rng)},
 }
 """Every function and method of the module, with a function that makes valid arguments."""
-WITH_NAMES = ("Network", "inject_failure", "instruction_sets")
+WITH_NAMES = (
+    "Network",
+    "inject_failure",
+    "instruction_sets",
+    "measure_products",
+    "measure_reads",
+    "plan",
+)
 """Functions whose arguments are keywords."""
 OUTPUTS = {
     "Network.word_vectors": ("out",),

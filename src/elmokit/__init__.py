@@ -19,12 +19,13 @@ from elmokit._exports import lazy_exports
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from elmokit.bench import benchmark
+    from elmokit.bench import benchmark, roofline
     from elmokit.bilm.config import BiLMConfig
     from elmokit.bilm.mix import Mix
     from elmokit.bilm.model import BiLM
     from elmokit.convert import convert_model
     from elmokit.elmo import Elmo, EmbeddedSentence
+    from elmokit.engine.limits import Limits, measure_limits
     from elmokit.errors import (
         ConfigError,
         ElmoError,
@@ -54,6 +55,7 @@ __all__ = [
     "FormatError",
     "InputError",
     "InputTypeError",
+    "Limits",
     "MissingExtra",
     "Mix",
     "ModelNotFound",
@@ -68,7 +70,9 @@ __all__ = [
     "inspect_model",
     "list_models",
     "load_vectors",
+    "measure_limits",
     "read_fasta",
+    "roofline",
     "settle_model",
 ]
 
@@ -84,6 +88,7 @@ __getattr__, __dir__ = lazy_exports(
         "FormatError": "elmokit.errors",
         "InputError": "elmokit.errors",
         "InputTypeError": "elmokit.errors",
+        "Limits": "elmokit.engine.limits",
         "MissingExtra": "elmokit.errors",
         "Mix": "elmokit.bilm.mix",
         "ModelNotFound": "elmokit.errors",
@@ -97,7 +102,9 @@ __getattr__, __dir__ = lazy_exports(
         "inspect_model": "elmokit.inspect",
         "list_models": "elmokit.fetch.published",
         "load_vectors": "elmokit.vectors.reader",
+        "measure_limits": "elmokit.engine.limits",
         "read_fasta": "elmokit.text.fasta",
+        "roofline": "elmokit.bench",
         "settle_model": "elmokit.settle",
     },
 )

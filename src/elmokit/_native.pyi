@@ -7,8 +7,19 @@ import numpy.typing as npt
 
 _Floats = npt.NDArray[np.float32]
 
-def instruction_sets(*, int8: bool) -> list[str]:
+def instruction_sets(*, dtype: str) -> list[str]:
     """Return the instruction sets that this machine can run, the fastest first."""
+
+def measure_products(*, instruction_set: str, dtype: str, threads: int, seconds: float) -> float:
+    """Multiply and add in registers for some seconds; return the products per second."""
+
+def measure_reads(*, instruction_set: str, bytes: int, threads: int, seconds: float) -> float:
+    """Read an array that the threads share for some seconds; return the bytes per second."""
+
+def plan(
+    *, threads: int, sentences: int, step_products: int, step_bytes: int
+) -> tuple[int, int, int]:
+    """Return how a batch is divided: subteams, threads of each, and blocks of sentences."""
 
 def inject_failure(*, worker: bool, after: int) -> None:
     """For tests: let one synchronization of threads raise MemoryError, after so many others.
@@ -131,7 +142,7 @@ class Network:
         skip: bool,
         cell_clip: float,
         projection_clip: float,
-        int8: bool,
+        dtype: str,
         instruction_set: str,
         threads: int,
     ) -> None: ...

@@ -137,7 +137,9 @@ class Elmo:
                 after a fixed warm-up text, so that vectors depend on the sentence alone. `"zero"`:
                 all zeros. `"carry"`: row i of each call continues from row i of the previous call,
                 as in bilm-tf and AllenNLP; `reset()` starts over.
-            dtype: `"float32"`, or `"int8"`, which is faster and less exact and needs the compiled
+            dtype: How the weights are stored and multiplied. `"float32"`; `"bfloat16"`, which
+                takes half the memory, is faster where memory is the limit, and changes the vectors
+                little; or `"int8"`, which is the fastest and least exact and needs the compiled
                 kernel.
             threads: Number of threads; by default as many as the process may use.
             device: `"cpu"`: this computer's processor, with the compiled kernel. `"cuda"`,
@@ -544,15 +546,33 @@ class Elmo:
         """Return the state, one row, that a sentence starts from unless it is carried."""
         return State.zeros(self.config) if self.state == "zero" else self.settled
 
+    def batches(self, sentences: Iterable[Sentence]) -> Iterator[list[Sequence[str]]]:
+        """Yield the sentences as `embed` divides them into batches, for benchmarks."""
+        for window in windows(self.words(sentences), self._window_words):
+            for batch in self._plan_batches(window):
+                yield [window[i] for i in batch]
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        """The words that mark the beginning and the end of a sentence."""
+        return self._runner.marks
+
+    @property
+    def _window_words(self) -> int:
+        """Number of words that are read ahead."""
+        return WINDOW_WORDS * (self._runner.batch_words // BATCH_WORDS)
+
+    def _plan_batches(self, window: Sequence[Sequence[str]]) -> list[list[int]]:
+        return plan_batches([len(words) + 2 for words in window], self._runner.batch_words)
+
     def _embed_windows(
         self, sentences: Iterable[Sequence[str]], select: LayerSelector
     ) -> Iterator[tuple[Sequence[str], FloatArray]]:
         """Read one window ahead, run it in batches of similar lengths, and yield it in order."""
-        batch_words = self._runner.batch_words
-        for window in windows(sentences, WINDOW_WORDS * (batch_words // BATCH_WORDS)):
+        for window in windows(sentences, self._window_words):
             start = self.initial_state()
             results: dict[int, FloatArray] = {}
-            for batch in plan_batches([len(words) + 2 for words in window], batch_words):
+            for batch in self._plan_batches(window):
                 vectors, _ = self._runner.run(
                     [window[i] for i in batch], start.repeat(len(batch)), select
                 )

@@ -1,4 +1,5 @@
-// Rows of activations, the input of a matrix product: floats and, for int8 weights, their codes.
+// Rows of activations, the input of a matrix product: floats and, where the product reads codes,
+// their codes (int8 or bfloat16).
 #pragma once
 
 #include "kernels.h"
@@ -10,15 +11,17 @@ class Activations {
   public:
     /// Allocates `rows` of `depth` values. A row is padded with zeros to whole panels and one panel
     /// more, so that the rows of a tile do not map to the same cache sets.
-    void reserve(const Kernels& kernels, int rows, int depth, bool int8) {
+    void reserve(const Kernels& kernels, int rows, int depth, Dtype dtype) {
         const std::ptrdiff_t panel = kPanelVectors * kernels.lanes;
         kernels_ = &kernels;
         depth_ = depth;
         stride_ = (depth + panel - 1) / panel * panel + panel;
         values_.reserve(rows * stride_);
-        if (!int8) return;
-        code_stride_ = stride_ * kernels.activation_bytes;
+        rounds_ = dtype == Dtype::bfloat16;
+        if (!coded(kernels, dtype)) return;
+        code_stride_ = stride_ * (rounds_ ? sizeof(std::uint16_t) : kernels.activation_bytes);
         codes_.reserve(rows * code_stride_);
+        if (rounds_) return;
         scales_.reserve(rows);
         sums_.reserve(rows);
     }
@@ -26,10 +29,18 @@ class Activations {
     float* row(int r) { return values_.data() + r * stride_; }
     std::ptrdiff_t stride() const { return stride_; }
 
-    /// Computes the int8 codes of a row from its floats.
-    void quantize(int r) {
-        kernels_->quantize(row(r), depth_, codes_.data() + r * code_stride_, &scales_[r],
-                           &sums_[r]);
+    /// Whether products read codes of the activations.
+    static bool coded(const Kernels& kernels, Dtype dtype) {
+        return dtype == Dtype::int8 || (dtype == Dtype::bfloat16 && kernels.round_row);
+    }
+
+    /// Computes the codes of a row from its floats.
+    void encode(int r) {
+        std::uint8_t* codes = codes_.data() + r * code_stride_;
+        if (rounds_)
+            kernels_->round_row(row(r), depth_, reinterpret_cast<std::uint16_t*>(codes));
+        else
+            kernels_->quantize(row(r), depth_, codes, &scales_[r], &sums_[r]);
     }
 
     Rows view() const {
@@ -39,6 +50,7 @@ class Activations {
   private:
     const Kernels* kernels_ = nullptr;
     int depth_ = 0;
+    bool rounds_ = false;
     std::ptrdiff_t stride_ = 0;
     std::ptrdiff_t code_stride_ = 0;
     Buffer<float> values_;

@@ -14,8 +14,16 @@
 namespace nb = nanobind;
 using namespace elmokit;
 
+void bind_limits(nb::module_& m);         // bind_limits.cpp
 void bind_training(nb::module_& m);       // bind_training.cpp
 void bind_training_lstm(nb::module_& m);  // bind_training_lstm.cpp
+
+Dtype parse_dtype(const std::string& name) {
+    if (name == "float32") return Dtype::float32;
+    if (name == "bfloat16") return Dtype::bfloat16;
+    if (name == "int8") return Dtype::int8;
+    refuse("dtype is '" + name + "'; expected 'float32', 'bfloat16' or 'int8'");
+}
 
 namespace {
 
@@ -198,7 +206,10 @@ NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // a model may live until the process ends
     m.doc() = "The compiled kernel of elmokit. Use it through elmokit.engine.native.";
     find_main_thread();
-    m.def("instruction_sets", &instruction_sets, nb::kw_only(), nb::arg("int8"));
+    m.def(
+        "instruction_sets",
+        [](const std::string& dtype) { return instruction_sets(parse_dtype(dtype)); },
+        nb::kw_only(), nb::arg("dtype"));
 
     nb::class_<Network>(m, "Network")
         .def(
@@ -206,7 +217,7 @@ NB_MODULE(_native, m) {
             [](Network* self, std::vector<std::pair<int, int>> filters, int characters,
                int embedding_dim, int max_characters, bool tanh, int highways,
                bool character_projection, int cells, int width, int layers, bool projection,
-               bool skip, float cell_clip, float projection_clip, bool int8,
+               bool skip, float cell_clip, float projection_clip, const std::string& dtype,
                const std::string& instruction_set, int threads) {
                 const Architecture architecture{std::move(filters),
                                                 characters,
@@ -224,13 +235,13 @@ NB_MODULE(_native, m) {
                                                 projection_clip};
                 check_architecture(architecture);
                 check_size("threads", threads, 1, kMaxThreads);
-                new (self) Network(architecture, int8, instruction_set, threads);
+                new (self) Network(architecture, parse_dtype(dtype), instruction_set, threads);
             },
             nb::kw_only(), nb::arg("filters"), nb::arg("characters"), nb::arg("embedding_dim"),
             nb::arg("max_characters"), nb::arg("tanh"), nb::arg("highways"),
             nb::arg("character_projection"), nb::arg("cells"), nb::arg("width"), nb::arg("layers"),
             nb::arg("projection"), nb::arg("skip"), nb::arg("cell_clip"),
-            nb::arg("projection_clip"), nb::arg("int8"), nb::arg("instruction_set"),
+            nb::arg("projection_clip"), nb::arg("dtype"), nb::arg("instruction_set"),
             nb::arg("threads"))
         .def("load_embedding", &load_embedding)
         .def("load_filters", &load_filters)
@@ -248,6 +259,7 @@ NB_MODULE(_native, m) {
         },
         nb::kw_only(), nb::arg("worker"), nb::arg("after"));
 
+    bind_limits(m);
     bind_training(m);
     bind_training_lstm(m);
 }

@@ -100,7 +100,7 @@ struct CheckedWords {
 void convolution_forward(const std::string& isa, const Widths& widths, int max_characters,
                          bool tanh, nb::handle table_, nb::handle biases_, nb::handle ids_,
                          nb::handle lengths_, nb::handle outputs_, nb::handle positions_) {
-    const Kernels& kernels = find_kernels(isa, false);
+    const Kernels& kernels = find_kernels(isa, Dtype::float32);
     TrainingFilters filters(widths, max_characters, tanh);
     const Table table("table", table_);
     const Vector biases("biases", biases_);
@@ -145,7 +145,7 @@ void convolution_backward(const std::string& isa, const Widths& widths, int max_
                           bool tanh, nb::handle ids_, nb::handle lengths_, nb::handle outputs_,
                           nb::handle positions_, nb::handle d_outputs_, nb::handle d_biases_,
                           nb::handle d_table_) {
-    const Kernels& kernels = find_kernels(isa, false);
+    const Kernels& kernels = find_kernels(isa, Dtype::float32);
     const TrainingFilters filters(widths, max_characters, tanh);
     const Ids ids("ids", ids_);
     const Indices lengths("lengths", lengths_);
@@ -197,7 +197,7 @@ double softmax(const std::string& isa, int candidates, nb::handle logits_, nb::h
                nb::handle hidden_, nb::handle weights_, nb::handle targets_,
                nb::handle target_bias_, nb::handle hidden_gradient_, nb::handle weight_gradient_,
                nb::handle bias_gradient_) {
-    const Kernels& kernels = find_kernels(isa, false);
+    const Kernels& kernels = find_kernels(isa, Dtype::float32);
     const Array<float, 2> logits("logits", logits_);
     const Vector bias("bias", bias_), target_bias("target_bias", target_bias_);
     const Table hidden("hidden", hidden_), weights("weights", weights_);

@@ -41,7 +41,7 @@ void lstm_forward(const std::string& isa, nb::handle alive_, nb::handle recurren
                   nb::handle projection_, float cell_clip, float projection_clip,
                   nb::handle initial_hidden_, nb::handle initial_cell_, nb::handle gates_,
                   nb::handle cells_, nb::handle cell_outputs_, nb::handle outputs_) {
-    const Kernels& kernels = find_kernels(isa, false);
+    const Kernels& kernels = find_kernels(isa, Dtype::float32);
     const Indices alive("alive", alive_);
     const Table recurrent("recurrent", recurrent_), projection("projection", projection_);
     const Table initial_hidden("initial_hidden", initial_hidden_);
@@ -74,7 +74,7 @@ void lstm_backward(const std::string& isa, nb::handle alive_, nb::handle recurre
                    nb::handle initial_cell_, nb::handle gates_, nb::handle cells_,
                    nb::handle outputs_, nb::handle d_outputs_, nb::handle d_hidden_,
                    nb::handle d_cell_, nb::handle d_gates_, nb::handle d_projected_) {
-    const Kernels& kernels = find_kernels(isa, false);
+    const Kernels& kernels = find_kernels(isa, Dtype::float32);
     const Indices alive("alive", alive_);
     const Table recurrent("recurrent", recurrent_), projection("projection", projection_);
     const Table initial_cell("initial_cell", initial_cell_);

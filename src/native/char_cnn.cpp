@@ -1,6 +1,7 @@
 #include "char_cnn.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -11,17 +12,21 @@ namespace elmokit {
 
 namespace {
 
-/// Words that are computed together. Bounds the memory; large enough that reading the weights takes
-/// little time compared to the products.
-constexpr int kWordsPerBlock = 512;
+/// Words that are computed together: by all threads, or by each thread if there are enough words for
+/// all of them. Bounds the memory; large enough that reading the weights takes little time compared
+/// to the products.
+constexpr int kWordsPerBlock = 256;
+constexpr int kWordsPerTask = 64;
+constexpr int kFewWords = 16;
 
 }  // namespace
 
-CharCNN::CharCNN(const Architecture& architecture, const Kernels& kernels, Team& team, bool int8)
+CharCNN::CharCNN(const Architecture& architecture, const Kernels& kernels, Team& team, Dtype dtype)
     : architecture_(architecture),
       kernels_(kernels),
       team_(team),
-      int8_(int8),
+      dtype_(dtype),
+      coded_(Activations::coded(kernels, dtype)),
       tabulated_(architecture.characters),
       filters_loaded_(architecture.filters.size()),
       highways_(architecture.highways) {
@@ -65,12 +70,12 @@ void CharCNN::load_filters(int index, const float* weight, const float* bias) {
 
 void CharCNN::load_highway(int index, const Columns& carry, const Columns& transform) {
     const int n = architecture_.n_filters();
-    highways_.at(index) = Matrix(kernels_, team_, int8_, {carry, transform}, n, n);
+    highways_.at(index) = Matrix(kernels_, team_, dtype_, {carry, transform}, n, n);
 }
 
 void CharCNN::load_projection(const Columns& columns) {
     projection_ =
-        Matrix(kernels_, team_, int8_, {columns}, architecture_.n_filters(), architecture_.width);
+        Matrix(kernels_, team_, dtype_, {columns}, architecture_.n_filters(), architecture_.width);
 }
 
 std::string CharCNN::missing() const {
@@ -93,18 +98,43 @@ void CharCNN::word_vectors(const std::int16_t* ids, const std::int64_t* lengths,
         for (const int character : new_ids) tabulated_[character] = true;
     }
 
-    const int block_size = static_cast<int>(std::min<std::ptrdiff_t>(words, kWordsPerBlock));
+    // With words for all, every thread takes blocks of its own and never waits for another one.
+    const int members = team_.members();
+    const bool alone = words >= std::ptrdiff_t{members} * kFewWords;
+    const std::ptrdiff_t size =
+        alone ? std::clamp<std::ptrdiff_t>(words / (4 * std::ptrdiff_t{members}), kFewWords,
+                                           kWordsPerTask)
+              : kWordsPerBlock;
     const int filters = architecture_.n_filters();
-    x_.reserve(kernels_, block_size, filters, int8_);
-    y_.reserve(kernels_, block_size, filters, int8_);
-    for (std::ptrdiff_t first = 0; first < words; first += kWordsPerBlock) {
-        check_interrupts();
-        const int count = static_cast<int>(std::min<std::ptrdiff_t>(words - first, kWordsPerBlock));
-        team_.run([&](const Member& member) {
-            compute_block(member, ids + first * architecture_.max_characters, lengths + first,
-                          count, out + first * architecture_.width);
-        });
+    if (static_cast<int>(buffers_.size()) < members) buffers_.resize(members);
+    for (int i = 0; i < (alone ? members : 1); ++i) {
+        const int rows = static_cast<int>(std::min(words, size));
+        buffers_[i].x.reserve(kernels_, rows, filters, dtype_);
+        buffers_[i].y.reserve(kernels_, rows, filters, dtype_);
     }
+    const auto compute = [&](const Member& member, Buffers& buffers, std::ptrdiff_t first) {
+        compute_block(member, buffers, ids + first * architecture_.max_characters, lengths + first,
+                      static_cast<int>(std::min(words - first, size)),
+                      out + first * architecture_.width);
+    };
+    std::atomic<std::ptrdiff_t> next{0};
+    team_.run([&](const Member& member) {
+        if (alone) {
+            Barrier nobody(1, 0, team_.failure());
+            const Member self{0, 1, &nobody};
+            while (true) {
+                self.synchronize();  // throws if another thread failed
+                const std::ptrdiff_t first = next.fetch_add(size);
+                if (first >= words) return;
+                compute(self, buffers_[member.index], first);
+            }
+        } else {
+            for (std::ptrdiff_t first = 0; first < words; first += size) {
+                compute(member, buffers_[0], first);
+                member.synchronize();
+            }
+        }
+    });
 }
 
 std::vector<int> CharCNN::new_characters(const std::int16_t* ids, std::ptrdiff_t words) const {
@@ -119,10 +149,11 @@ std::vector<int> CharCNN::new_characters(const std::int16_t* ids, std::ptrdiff_t
     return new_ids;
 }
 
-void CharCNN::compute_block(const Member& member, const std::int16_t* ids,
+void CharCNN::compute_block(const Member& member, Buffers& buffers, const std::int16_t* ids,
                             const std::int64_t* lengths, int words, float* out) {
-    Activations* x = &x_;
-    Activations* y = &y_;
+    Activations* x = &buffers.x;
+    Activations* y = &buffers.y;
+    check_interrupts();
     const Span mine = member.share(words);
     const bool multiplied = !highways_.empty() || projection_;
 
@@ -130,7 +161,7 @@ void CharCNN::compute_block(const Member& member, const std::int16_t* ids,
         kernels_.convolve(convolution_,
                           ids + static_cast<std::ptrdiff_t>(word) * architecture_.max_characters,
                           static_cast<int>(lengths[word]), x->row(word));
-        if (int8_ && multiplied) x->quantize(word);
+        if (coded_ && multiplied) x->encode(word);
     }
     member.synchronize();
 
@@ -139,8 +170,8 @@ void CharCNN::compute_block(const Member& member, const std::int16_t* ids,
         const auto [panels, rows] = member.block(highway.panels(), words, kernels_.tile_rows);
         kernels_.highway(x->view(), highway.view(), panels, rows, {y->row(0), y->stride()});
         member.synchronize();
-        if (int8_) {
-            for (int word = mine.begin; word < mine.end; ++word) y->quantize(word);
+        if (coded_) {
+            for (int word = mine.begin; word < mine.end; ++word) y->encode(word);
             member.synchronize();
         }
         std::swap(x, y);

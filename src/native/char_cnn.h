@@ -16,7 +16,7 @@ namespace elmokit {
 
 class CharCNN {
   public:
-    CharCNN(const Architecture& architecture, const Kernels& kernels, Team& team, bool int8);
+    CharCNN(const Architecture& architecture, const Kernels& kernels, Team& team, Dtype dtype);
 
     void load_embedding(const float* embedding);
     void load_filters(int index, const float* weight, const float* bias);
@@ -33,27 +33,32 @@ class CharCNN {
   private:
     /// Returns the characters of these words that have no table rows yet.
     std::vector<int> new_characters(const std::int16_t* ids, std::ptrdiff_t words) const;
+    /// Intermediate results; the memory is reused from call to call.
+    struct Buffers {
+        Activations x, y;
+    };
     /// One member's part of the vectors of a block of words.
-    void compute_block(const Member& member, const std::int16_t* ids, const std::int64_t* lengths,
-                       int words, float* out);
+    void compute_block(const Member& member, Buffers& buffers, const std::int16_t* ids,
+                       const std::int64_t* lengths, int words, float* out);
 
     const Architecture architecture_;
     const Kernels& kernels_;
     Team& team_;
-    const bool int8_;
+    const Dtype dtype_;
+    const bool coded_;  // whether products read codes of the activations
 
     std::vector<Filters> filters_;
     std::vector<Buffer<float>> filter_weights_;
     std::vector<Buffer<float>> filter_biases_;
     Buffer<float> embedding_;
-    Buffer<float> table_;
+    Buffer<float> table_{Pages::small};
     Convolution convolution_{};
     std::vector<char> tabulated_;  // whether each character has its table rows
     bool embedding_loaded_ = false;
     std::vector<char> filters_loaded_;
     std::vector<Matrix> highways_;
     Matrix projection_;
-    Activations x_, y_;
+    std::vector<Buffers> buffers_;  // one for each block that is computed at the same time
 };
 
 }  // namespace elmokit

@@ -9,10 +9,10 @@
 namespace elmokit {
 
 /// Returns the names of the supported instruction sets, the fastest first. With int8, AVX-512 needs
-/// VNNI as well.
-std::vector<std::string> instruction_sets(bool int8);
+/// VNNI as well. The last one for bfloat16 emulates products of bfloat16, for tests.
+std::vector<std::string> instruction_sets(Dtype dtype);
 
 /// Returns the kernels of an instruction set; throws std::invalid_argument if it is not supported.
-const Kernels& find_kernels(const std::string& name, bool int8);
+const Kernels& find_kernels(const std::string& name, Dtype dtype);
 
 }  // namespace elmokit

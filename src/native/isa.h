@@ -3,6 +3,7 @@
 
 #include "convolution.h"
 #include "layers.h"
+#include "limits.h"
 #include "train_cells.h"
 #include "train_convolution.h"
 #include "train_softmax.h"
@@ -27,7 +28,10 @@ constexpr Kernels kernels_for(const char* name) {
             convolve<V>,
             training_convolution<V>,
             backward_convolution<V>,
-            softmax<V>};
+            softmax<V>,
+            PairProducts<V>::exist ? round_row<V> : nullptr,
+            multiply_add<V>,
+            read<V>};
 }
 
 }  // namespace elmokit

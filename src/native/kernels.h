@@ -19,29 +19,35 @@ constexpr int kPanelVectors = 4;
 /// Added to the forget gate at run time, as in TensorFlow's LSTM cell; not part of the weights.
 constexpr float kForgetBias = 1.0f;
 
+/// How the weights of matrix products are stored. Biases, characters and results are always float32.
+enum class Dtype { float32, bfloat16, int8 };
+
 /// The indices from begin to end - 1.
 struct Span {
     int begin;
     int end;
 };
 
-/// N rows of K activations, with int8 codes if they are multiplied with int8 weights.
+/// N rows of K activations, with codes if the product does not read floats: int8 for int8 weights,
+/// bfloat16 where the CPU multiplies bfloat16 by bfloat16.
 struct Rows {
     const float* values;
     std::ptrdiff_t stride;
-    const void* codes;           // int8 or int16, K rounded up to a multiple of `code_group`
+    const void* codes;           // int8, int16 or bfloat16; K rounded up to a multiple of a group
     std::ptrdiff_t code_stride;  // in bytes
     const float* scales;         // value = code * scale
     const std::int32_t* sums;    // sum of the codes of each row
 };
 
-/// A matrix of K rows packed into panels, with its bias: float32 or, if `codes` is set, int8.
+/// A matrix of K rows packed into panels, with its bias: float32 or, if `codes` is set, int8 or, if
+/// `pairs` is set, bfloat16.
 struct Panels {
     const float* values;        // [panel][k][kPanelVectors * lanes]
     const std::uint8_t* codes;  // [panel][k / group][kPanelVectors * lanes][k % group]
     const float* scales;        // [panel][kPanelVectors * lanes]: value = code * scale
     const float* bias;          // [panel][kPanelVectors * lanes]
     int depth;                  // K
+    const std::uint16_t* pairs = nullptr;  // bfloat16: [panel][k / 2][kPanelVectors * lanes][k % 2]
 };
 
 /// Where a linear map writes clip(x·W + bias): panel p of row n begins at
@@ -152,6 +158,9 @@ struct SoftmaxRows {
 /// Logits of a row are processed in groups of this size, whatever the instruction set.
 constexpr int kSoftmaxColumns = 64;
 
+/// Floats that `multiply_add` and `read` work on.
+constexpr int kScratch = 1024;
+
 /// The kernels of one instruction set. Every sum runs over k in order, in a lane of its own: no
 /// result depends on which rows or panels are computed together.
 struct Kernels {
@@ -183,12 +192,21 @@ struct Kernels {
     /// Returns the sum of the losses of a block. Leaves the logits unchanged if no gradient is
     /// wanted.
     double (*softmax)(const SoftmaxRows&);
+    /// bfloat16: rounds a row of `depth` values, padded with zeros to whole vectors, where the CPU
+    /// multiplies bfloat16 by bfloat16; null where weights are widened to float32.
+    void (*round_row)(const float* row, int depth, std::uint16_t* out);
+    /// Measures this CPU (limits.h): multiplies and adds in registers, and returns how often.
+    double (*multiply_add)(Dtype dtype, int rounds, void* scratch);
+    /// Measures the memory: reads an array, a multiple of kScratch in size.
+    float (*read)(const float* values, std::ptrdiff_t count);
 };
 
 // AVX2 and AVX-512 exist on x86-64 only.
 const Kernels* portable_kernels();
 const Kernels* avx2_kernels();
 const Kernels* avx512_kernels();
+const Kernels* avx512_bf16_kernels();    // for bfloat16 only
+const Kernels* emulated_bf16_kernels();  // likewise, on any machine: for tests
 // These exist on AArch64 only.
 const Kernels* neon_kernels();
 const Kernels* neon_dotprod_kernels();

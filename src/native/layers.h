@@ -101,4 +101,11 @@ void quantize(const float* row, int depth, void* codes, float* scale, std::int32
     *sum = V::total(sums);
 }
 
+/// Rounds a row to bfloat16.
+template <class V>
+void round_row(const float* row, int depth, std::uint16_t* out) {
+    if constexpr (PairProducts<V>::exist)
+        for (int k = 0; k < depth; k += V::lanes) PairProducts<V>::round(V::load(row + k), out + k);
+}
+
 }  // namespace elmokit

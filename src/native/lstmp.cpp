@@ -1,6 +1,7 @@
 #include "lstmp.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -8,29 +9,24 @@
 #include <utility>
 
 #include "interrupts.h"
+#include "plan.h"
 
 namespace elmokit {
 
 namespace {
 
-/// Number of sentences that run in parallel, and of words whose input products are computed
-/// together. They bound the memory, and are large enough that reading the weights takes little time
-/// compared to the products.
-constexpr int kSentencesPerBlock = 128;
+/// Number of words whose input products are computed together. Bounds the memory; large enough that
+/// reading the weights takes little time compared to the products.
 constexpr int kWordsPerChunk = 128;
-
-// Thresholds for dividing the work among threads, see `subteams` below; measured, not critical.
-constexpr int kFewSentences = 16;
-constexpr std::ptrdiff_t kCacheBytes = std::ptrdiff_t{32} << 20;
-constexpr std::ptrdiff_t kMinProductsPerThread = 200'000;
 
 }  // namespace
 
-BiLSTM::BiLSTM(const Architecture& architecture, const Kernels& kernels, Team& team, bool int8)
+BiLSTM::BiLSTM(const Architecture& architecture, const Kernels& kernels, Team& team, Dtype dtype)
     : architecture_(architecture),
       kernels_(kernels),
       team_(team),
-      int8_(int8),
+      dtype_(dtype),
+      coded_(Activations::coded(kernels, dtype)),
       layers_(2 * architecture.layers) {}
 
 void BiLSTM::load(int layer, int direction, const float* input, const float* recurrent,
@@ -43,14 +39,14 @@ void BiLSTM::load(int layer, int direction, const float* input, const float* rec
             groups.push_back({weight + g * cells, 4 * std::ptrdiff_t{cells}, b,
                               gate_bias && g == 2 ? kForgetBias : 0.0f});
         }
-        return Matrix(kernels_, team_, int8_, groups, width, cells);
+        return Matrix(kernels_, team_, dtype_, groups, width, cells);
     };
     Layer loaded;  // replaces the old one when it is complete
     loaded.input = gates(input, bias);
     loaded.recurrent = gates(recurrent, nullptr);
     if (projection)
         loaded.projection =
-            Matrix(kernels_, team_, int8_, {{projection, width, nullptr}}, cells, width);
+            Matrix(kernels_, team_, dtype_, {{projection, width, nullptr}}, cells, width);
     layers_[2 * layer + direction] = std::move(loaded);
 }
 
@@ -77,7 +73,7 @@ struct BiLSTM::Pass {
     const Layer& layer = lstm.layers_[2 * depth + direction];
     const int width = lstm.architecture_.width;
     const int cells = lstm.architecture_.cells;
-    const bool int8 = lstm.int8_;
+    const bool coded = lstm.coded_;
     const Kernels& kernels = lstm.kernels_;
     Activations* h = &buffers.hidden;
     Activations* m = &buffers.output;
@@ -112,7 +108,7 @@ struct BiLSTM::Pass {
         for (int r = mine.begin; r < mine.end; ++r) {
             std::memcpy(h->row(r), state_row(batch.hidden, width, r), width * sizeof(float));
             std::memcpy(cell_row(r), state_row(batch.cell, cells, r), cells * sizeof(float));
-            if (int8) h->quantize(r);
+            if (coded) h->encode(r);
         }
         std::ptrdiff_t row = 0;
         for (std::ptrdiff_t step = 0; step < batch.steps && alive(step) > 0;) {
@@ -140,7 +136,7 @@ struct BiLSTM::Pass {
             for (int i = std::max(first, mine.begin); i < end; ++i) {
                 std::memcpy(buffers.input.row(i), layer_row(depth, row + i - first),
                             width * sizeof(float));
-                if (int8) buffers.input.quantize(i);
+                if (coded) buffers.input.encode(i);
             }
             first += alive(step);
             row += batch.alive[step];
@@ -185,9 +181,9 @@ struct BiLSTM::Pass {
     }
 
     void project(int active) {
-        if (int8) {
+        if (coded) {
             const Span mine = member.share(active);
-            for (int r = mine.begin; r < mine.end; ++r) m->quantize(r);
+            for (int r = mine.begin; r < mine.end; ++r) m->encode(r);
             member.synchronize();
         }
         const auto [panels, rows] =
@@ -215,79 +211,74 @@ struct BiLSTM::Pass {
             if (r >= active_next) {
                 std::memcpy(state_row(batch.hidden, width, r), outputs, width * sizeof(float));
                 std::memcpy(state_row(batch.cell, cells, r), cell_row(r), cells * sizeof(float));
-            } else if (int8) {
-                h->quantize(r);
+            } else if (coded) {
+                h->encode(r);
             }
         }
-        if (int8) member.synchronize();
+        if (coded) member.synchronize();
     }
 };
 
 void BiLSTM::contextualize(const Batch& batch) {
-    const int sentences =
-        static_cast<int>(std::min<std::int64_t>(batch.alive[0], kSentencesPerBlock));
-    const int subteams = this->subteams(sentences);
-    const int size = subteam_size(sentences, subteams);
+    const auto sentences = static_cast<std::ptrdiff_t>(batch.alive[0]);
+    const Plan plan = make_plan(team_.members(), sentences, layers_[0].step_products(),
+                                layers_[0].step_bytes());
     std::deque<Barrier> barriers;
-    for (int subteam = 0; subteam < subteams; ++subteam) {
-        barriers.emplace_back(size, team_.spins(), team_.failure());
-        reserve(buffers_[subteam], sentences);
+    if (static_cast<int>(buffers_.size()) < plan.subteams) buffers_.resize(plan.subteams);
+    for (int subteam = 0; subteam < plan.subteams; ++subteam) {
+        barriers.emplace_back(plan.members, team_.spins(), team_.failure());
+        reserve(buffers_[subteam],
+                static_cast<int>((sentences + plan.blocks - 1) / plan.blocks));
     }
+    // Longer sentences come first, and so do longer tasks: the last ones are short.
+    std::atomic<int> next{0};
+    std::vector<int> taken(plan.subteams);  // the task of each subteam
     team_.run([&](const Member& team_member) {
-        const int subteam = team_member.index / size;
-        if (subteam >= subteams) return;
-        const Member member{team_member.index % size, size, &barriers[subteam]};
+        const int subteam = team_member.index / plan.members;
+        if (subteam >= plan.subteams) return;
+        const Member member{team_member.index % plan.members, plan.members, &barriers[subteam]};
         member.run([&] {
-            for (int direction = subteam; direction < 2; direction += subteams)
-                run_direction(member, buffers_[subteam], batch, direction);
+            while (true) {
+                if (member.index == 0) taken[subteam] = next.fetch_add(1);
+                member.synchronize();
+                const int task = taken[subteam];
+                if (task >= 2 * plan.blocks) return;
+                const Span ranks = Member{task / 2, plan.blocks, nullptr}.share(sentences);
+                run_task(member, buffers_[subteam], batch, task % 2, ranks);
+            }
         });
     });
 }
 
-void BiLSTM::run_direction(const Member& member, Buffers& buffers, const Batch& batch,
-                           int direction) {
-    copy_words(member, batch, direction);
-    const int sentences = static_cast<int>(batch.alive[0]);
-    for (int depth = 0; depth < architecture_.layers; ++depth) {
-        for (int first = 0; first < sentences; first += kSentencesPerBlock) {
-            const Span ranks{first, std::min(first + kSentencesPerBlock, sentences)};
-            Pass{*this, buffers, batch, depth, direction, ranks, member}.run();
-        }
-    }
+void BiLSTM::run_task(const Member& member, Buffers& buffers, const Batch& batch, int direction,
+                      Span ranks) {
+    copy_words(member, batch, direction, ranks);
+    for (int depth = 0; depth < architecture_.layers; ++depth)
+        Pass{*this, buffers, batch, depth, direction, ranks, member}.run();
 }
 
-/// A team with an even number of members is divided into two subteams that run one direction each,
-/// so that two threads never wait for each other. But if the weights of both directions do not fit
-/// into the cache and are used for few rows, memory bandwidth is the limit: then the whole team
-/// runs one direction after the other, which finds more of its weights in the cache.
-int BiLSTM::subteams(int sentences) const {
-    const bool memory_bound =
-        sentences < kFewSentences && 2 * layers_[0].step_bytes() > kCacheBytes;
-    return team_.members() % 2 == 0 && !memory_bound ? 2 : 1;
-}
-
-/// With fewer products per step, a member spends more time on synchronization than on its share.
-int BiLSTM::subteam_size(int sentences, int subteams) const {
-    const std::ptrdiff_t products = sentences * layers_[0].step_products();
-    return static_cast<int>(std::clamp<std::ptrdiff_t>(products / kMinProductsPerThread, 1,
-                                                       team_.members() / subteams));
-}
-
-/// Writes layer 0: the word vector, in each direction's half.
-void BiLSTM::copy_words(const Member& member, const Batch& batch, int direction) const {
+/// Writes layer 0 of the block: the word vector, in the direction's half.
+void BiLSTM::copy_words(const Member& member, const Batch& batch, int direction,
+                        Span ranks) const {
     const std::ptrdiff_t width = architecture_.width;
-    const std::ptrdiff_t end = batch.n_words * (member.index + 1) / member.count;
-    for (std::ptrdiff_t n = batch.n_words * member.index / member.count; n < end; ++n)
-        std::memcpy(batch.layers + (2 * n + direction) * width, batch.words + n * width,
-                    width * sizeof(float));
+    std::ptrdiff_t first = 0;
+    for (std::ptrdiff_t step = 0; step < batch.steps && batch.alive[step] > ranks.begin; ++step) {
+        const auto alive = static_cast<std::ptrdiff_t>(batch.alive[step]);
+        const std::ptrdiff_t end = first + std::min<std::ptrdiff_t>(alive, ranks.end);
+        for (std::ptrdiff_t n = first + ranks.begin; n < end; ++n)
+            if (n % member.count == member.index)
+                std::memcpy(batch.layers + (2 * n + direction) * width, batch.words + n * width,
+                            width * sizeof(float));
+        first += alive;
+    }
     member.synchronize();
 }
 
 void BiLSTM::reserve(Buffers& buffers, int sentences) const {
     const int width = architecture_.width, cells = architecture_.cells;
-    buffers.input.reserve(kernels_, kWordsPerChunk, width, int8_);
-    buffers.hidden.reserve(kernels_, sentences, width, int8_);
-    buffers.output.reserve(kernels_, sentences, cells, int8_);
+    buffers.input.reserve(kernels_, kWordsPerChunk, width, dtype_);
+    buffers.hidden.reserve(kernels_, sentences, width, dtype_);
+    buffers.output.reserve(kernels_, sentences, cells, dtype_);
     buffers.gates.reserve(static_cast<std::size_t>(kWordsPerChunk) * layers_[0].input.width());
     buffers.cells.reserve(sentences * buffers.output.stride());
 }

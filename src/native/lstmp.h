@@ -32,7 +32,7 @@ struct Batch {
 
 class BiLSTM {
   public:
-    BiLSTM(const Architecture& architecture, const Kernels& kernels, Team& team, bool int8);
+    BiLSTM(const Architecture& architecture, const Kernels& kernels, Team& team, Dtype dtype);
 
     /// Packs weights as in the weight files, with the columns of the gates i, j, f, o one after the
     /// other; `projection` may be null.
@@ -55,8 +55,7 @@ class BiLSTM {
         /// Number of weights that a step multiplies with, and their size in bytes.
         std::ptrdiff_t step_products() const { return recurrent.size() + projection.size(); }
         std::ptrdiff_t step_bytes() const {
-            return step_products() *
-                   static_cast<std::ptrdiff_t>(recurrent.int8() ? 1 : sizeof(float));
+            return step_products() * recurrent.weight_bytes();
         }
     };
     /// Intermediate results of a pass; the memory is reused from call to call.
@@ -69,21 +68,19 @@ class BiLSTM {
     };
     struct Pass;
 
-    /// Number of subteams, each of which runs one direction at a time.
-    int subteams(int sentences) const;
-    /// Number of threads of a subteam.
-    int subteam_size(int sentences, int subteams) const;
-    /// One member's part of all layers in one direction.
-    void run_direction(const Member& member, Buffers& buffers, const Batch& batch, int direction);
-    void copy_words(const Member& member, const Batch& batch, int direction) const;
+    /// One member's part of all layers of a block of sentences in one direction.
+    void run_task(const Member& member, Buffers& buffers, const Batch& batch, int direction,
+                  Span ranks);
+    void copy_words(const Member& member, const Batch& batch, int direction, Span ranks) const;
     void reserve(Buffers& buffers, int sentences) const;
 
     const Architecture architecture_;
     const Kernels& kernels_;
     Team& team_;
-    const bool int8_;
+    const Dtype dtype_;
+    const bool coded_;  // whether products read codes of the activations
     std::vector<Layer> layers_;  // [layer][direction]
-    Buffers buffers_[2];         // one for each direction, if both run at the same time
+    std::vector<Buffers> buffers_;  // one for each subteam
 };
 
 }  // namespace elmokit

@@ -18,6 +18,13 @@ constexpr int kPanelsPerBlock = 16;
 /// Largest depth at which a sum of products of codes, each at most 127 * 128, fits into 32 bits.
 constexpr int kMaxInt8Depth = INT32_MAX / (127 * 128);
 
+/// The nearest bfloat16 of a finite number, the even one of two equally near.
+std::uint16_t round_to_bfloat16(float x) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
 float round_to_integer(float x) {
     constexpr float magic = 12582912.0f;  // 1.5 * 2^23
     return x + magic - magic;
@@ -25,7 +32,7 @@ float round_to_integer(float x) {
 
 }  // namespace
 
-Matrix::Matrix(const Kernels& kernels, Team& team, bool int8, const std::vector<Columns>& groups,
+Matrix::Matrix(const Kernels& kernels, Team& team, Dtype dtype, const std::vector<Columns>& groups,
                int depth, int units)
     : lanes_(kernels.lanes),
       code_group_(kernels.code_group),
@@ -33,16 +40,18 @@ Matrix::Matrix(const Kernels& kernels, Team& team, bool int8, const std::vector<
       depth_(depth),
       units_(units),
       panel_width_(kPanelVectors * kernels.lanes) {
-    if (int8 && depth > kMaxInt8Depth)
+    if (dtype == Dtype::int8 && depth > kMaxInt8Depth)
         throw std::invalid_argument("a matrix of " + std::to_string(depth) +
                                     " rows is too large for int8; use float32");
     const int units_per_panel = panel_width_ / static_cast<int>(groups.size());
     panels_ = (units + units_per_panel - 1) / units_per_panel;
     const std::size_t columns = static_cast<std::size_t>(panels_) * panel_width_;
     bias_.reserve(columns);
-    if (int8) {
+    if (dtype == Dtype::int8) {
         codes_.reserve(columns * ((depth + code_group_ - 1) / code_group_) * code_group_);
         scales_.reserve(columns);
+    } else if (dtype == Dtype::bfloat16) {
+        pairs_.reserve(columns * ((depth + 1) / 2) * 2);
     } else {
         values_.reserve(columns * depth);
     }
@@ -50,7 +59,9 @@ Matrix::Matrix(const Kernels& kernels, Team& team, bool int8, const std::vector<
         const Span mine = member.share(panels_);
         for (int first = mine.begin; first < mine.end; first += kPanelsPerBlock) {
             const Span some{first, std::min(first + kPanelsPerBlock, mine.end)};
-            int8 ? pack_codes(groups, some) : pack_values(groups, some);
+            dtype == Dtype::int8       ? pack_codes(groups, some)
+            : dtype == Dtype::bfloat16 ? pack_pairs(groups, some)
+                                       : pack_values(groups, some);
         }
     });
     for (int panel = 0; panel < panels_; ++panel) {
@@ -80,6 +91,23 @@ void Matrix::pack_values(const std::vector<Columns>& groups, Span panels) {
                 std::memcpy(values_.data() + (std::ptrdiff_t{panel} * depth_ + k) * width + v * lanes_,
                             group.weight + k * group.stride + from.unit,
                             from.count * sizeof(float));
+            }
+        }
+    }
+}
+
+void Matrix::pack_pairs(const std::vector<Columns>& groups, Span panels) {
+    const std::ptrdiff_t width = panel_width_;
+    const std::ptrdiff_t padded = (depth_ + 1) / 2 * 2;
+    for (std::ptrdiff_t k = 0; k < depth_; ++k) {
+        for (int v = 0; v < kPanelVectors; ++v) {
+            for (int panel = panels.begin; panel < panels.end; ++panel) {
+                const Slice from = slice(panel, v, static_cast<int>(groups.size()));
+                const Columns& group = groups[from.group];
+                const float* weight = group.weight + k * group.stride + from.unit;
+                std::uint16_t* target = pairs_.data() + panel * padded * width +
+                                        (k / 2 * width + v * lanes_) * 2 + k % 2;
+                for (int i = 0; i < from.count; ++i) target[2 * i] = round_to_bfloat16(weight[i]);
             }
         }
     }

@@ -26,7 +26,7 @@ class Matrix {
     Matrix() = default;
 
     /// Packs 1, 2 or 4 groups of `units` columns each, with `depth` rows.
-    Matrix(const Kernels& kernels, Team& team, bool int8, const std::vector<Columns>& groups,
+    Matrix(const Kernels& kernels, Team& team, Dtype dtype, const std::vector<Columns>& groups,
            int depth, int units);
 
     int panels() const { return panels_; }
@@ -34,10 +34,12 @@ class Matrix {
     int width() const { return panels_ * panel_width_; }
     /// Number of weights, padding included.
     std::ptrdiff_t size() const { return static_cast<std::ptrdiff_t>(width()) * depth_; }
-    bool int8() const { return static_cast<bool>(codes_); }
+    /// Size of a weight in bytes.
+    int weight_bytes() const { return codes_ ? 1 : pairs_ ? 2 : 4; }
     explicit operator bool() const { return panels_ != 0; }
     Panels view() const {
-        return {values_.data(), codes_.data(), scales_.data(), bias_.data(), depth_};
+        return {values_.data(), codes_.data(), scales_.data(),
+                bias_.data(),   depth_,        pairs_.data()};
     }
 
   private:
@@ -49,6 +51,7 @@ class Matrix {
     };
     Slice slice(int panel, int vector, int groups) const;
     void pack_values(const std::vector<Columns>& groups, Span panels);
+    void pack_pairs(const std::vector<Columns>& groups, Span panels);
     void pack_codes(const std::vector<Columns>& groups, Span panels);
 
     int lanes_ = 0;
@@ -59,6 +62,7 @@ class Matrix {
     int panel_width_ = 0;
     int panels_ = 0;
     Buffer<float> values_;
+    Buffer<std::uint16_t> pairs_;
     Buffer<std::uint8_t> codes_;
     Buffer<float> scales_;
     Buffer<float> bias_;

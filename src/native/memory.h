@@ -20,13 +20,17 @@ inline std::size_t product(std::initializer_list<std::ptrdiff_t> sizes) {
     return result;
 }
 
-/// An array, initially zero, aligned to huge pages, which reduce TLB misses. Pages that are never
-/// touched use no memory.
+/// Size of the pages of large arrays. Huge ones reduce TLB misses; small ones that are never touched
+/// use no memory.
+enum class Pages { huge, small };
+
+/// An array, initially zero, aligned to pages.
 template <class T>
 class Buffer {
   public:
     Buffer() = default;
     explicit Buffer(std::size_t count) { reserve(count); }
+    explicit Buffer(Pages pages) : pages_(pages) {}
     ~Buffer() { release(); }
     Buffer(Buffer&& other) noexcept { swap(other); }
     Buffer& operator=(Buffer&& other) noexcept {
@@ -39,14 +43,15 @@ class Buffer {
         if (count <= count_) return;
         if (count > PTRDIFF_MAX / (2 * sizeof(T))) throw std::bad_alloc();
         release();
-        const std::size_t bytes = count * sizeof(T) + (count * sizeof(T) < kHuge ? 0 : kHuge);
+        const bool huge = pages_ == Pages::huge && count * sizeof(T) >= kHuge;
+        const std::size_t bytes = count * sizeof(T) + (huge ? kHuge : 0);
         void* mapping =
             mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mapping == MAP_FAILED) throw std::bad_alloc();
         mapping_ = mapping;
         bytes_ = bytes;
         auto address = reinterpret_cast<std::uintptr_t>(mapping);
-        if (count * sizeof(T) >= kHuge) {
+        if (huge) {
             address = (address + kHuge - 1) / kHuge * kHuge;
 #ifdef MADV_HUGEPAGE
             madvise(reinterpret_cast<void*>(address), count * sizeof(T), MADV_HUGEPAGE);
@@ -78,12 +83,14 @@ class Buffer {
         std::swap(data_, other.data_);
         std::swap(bytes_, other.bytes_);
         std::swap(count_, other.count_);
+        std::swap(pages_, other.pages_);
     }
 
     void* mapping_ = nullptr;
     T* data_ = nullptr;
     std::size_t bytes_ = 0;
     std::size_t count_ = 0;
+    Pages pages_ = Pages::huge;
 };
 
 }  // namespace elmokit

@@ -14,13 +14,13 @@
 namespace elmokit {
 
 struct Network {
-    Network(const Architecture& architecture, bool int8, const std::string& instruction_set,
+    Network(const Architecture& architecture, Dtype dtype, const std::string& instruction_set,
             int threads)
         : architecture(architecture),
-          kernels(find_kernels(instruction_set, int8)),
+          kernels(find_kernels(instruction_set, dtype)),
           team(threads),
-          characters(architecture, kernels, team, int8),
-          lstm(architecture, kernels, team, int8) {}
+          characters(architecture, kernels, team, dtype),
+          lstm(architecture, kernels, team, dtype) {}
 
     /// Calls a function that loads weights, when no other call runs.
     template <class Function>

@@ -130,6 +130,104 @@ void tile_products(const Rows& rows, int first, const std::uint8_t* w, const flo
     }
 }
 
+/// Products of bfloat16 by bfloat16, specialized where an instruction set has them.
+template <class V>
+struct PairProducts {
+    static constexpr bool exist = false;
+};
+
+/// Weights in bfloat16, which are the upper halves of floats: a vector of pairs of consecutive k,
+/// from which a shift and a mask make two vectors of floats.
+template <class V>
+struct Pairs {
+    typedef std::uint32_t Vector __attribute__((vector_size(V::lanes * sizeof(float))));
+
+    static Vector load(const std::uint16_t* p) {
+        Vector x;
+        __builtin_memcpy(&x, p, sizeof x);
+        return x;
+    }
+    static typename V::F first(Vector x) { return (typename V::F)(x << 16); }
+    static typename V::F second(Vector x) { return (typename V::F)(x & 0xffff0000u); }
+};
+
+/// bfloat16: products of R rows with P adjacent panels, tile[r][p][column]. Without instructions for
+/// bfloat16 the sums have the order of float32, and so its bits for the same (rounded) weights.
+template <class V, int R, int P, bool Stream>
+void pair_products(const Rows& rows, int first, const std::uint16_t* w, int depth,
+                   Prefetch prefetch, float* tile) {
+    constexpr int step = 2 * panel_width<V>;  // values of a panel for two consecutive k
+    const std::ptrdiff_t panel = std::ptrdiff_t{(depth + 1) / 2} * step;
+    const float* a = rows.values + first * rows.stride;
+    const auto* codes = static_cast<const char*>(rows.codes) + first * rows.code_stride;
+    for (int begin = 0; begin < depth; begin += kPiece) {
+        const int end = depth - begin < kPiece ? depth : begin + kPiece;
+        typename V::F sums[R][P * kPanelVectors];
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+            for (int v = 0; v < P * kPanelVectors; ++v) sums[r][v] = V::set(0.0f);
+
+        for (int k = begin; k < end; k += 2, w += step) {
+            if constexpr (Stream) {
+                constexpr int bytes = step * sizeof(std::uint16_t);
+#pragma GCC unroll 2
+                for (int p = 0; p < P; ++p)
+#pragma GCC unroll 4
+                    for (int line = 0; line < bytes; line += kCacheLine)
+                        V::prefetch(reinterpret_cast<const char*>(w + p * panel) +
+                                    kStreamDistance + line);
+            } else {
+                V::prefetch(prefetch.start + k / 2 * prefetch.step);
+            }
+            const auto weights = [&](int v) {
+                return Pairs<V>::load(w + v / kPanelVectors * panel +
+                                      v % kPanelVectors * 2 * V::lanes);
+            };
+            if constexpr (PairProducts<V>::exist) {
+#pragma GCC unroll 8
+                for (int v = 0; v < P * kPanelVectors; ++v) {
+                    const auto pairs = weights(v);
+#pragma GCC unroll 8
+                    for (int r = 0; r < R; ++r)
+                        PairProducts<V>::dot(
+                            sums[r][v], pairs,
+                            reinterpret_cast<const std::uint16_t*>(codes + r * rows.code_stride) +
+                                k);
+                }
+            } else {
+                typename V::F activations[R];
+#pragma GCC unroll 8
+                for (int r = 0; r < R; ++r) activations[r] = V::set(a[r * rows.stride + k]);
+#pragma GCC unroll 8
+                for (int v = 0; v < P * kPanelVectors; ++v) {
+                    const typename V::F weight = Pairs<V>::first(weights(v));
+#pragma GCC unroll 8
+                    for (int r = 0; r < R; ++r)
+                        sums[r][v] = V::fma(activations[r], weight, sums[r][v]);
+                }
+#pragma GCC unroll 8
+                for (int r = 0; r < R; ++r) activations[r] = V::set(a[r * rows.stride + k + 1]);
+#pragma GCC unroll 8
+                for (int v = 0; v < P * kPanelVectors; ++v) {
+                    const typename V::F weight = Pairs<V>::second(weights(v));
+#pragma GCC unroll 8
+                    for (int r = 0; r < R; ++r)
+                        sums[r][v] = V::fma(activations[r], weight, sums[r][v]);
+                }
+            }
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+            for (int v = 0; v < P * kPanelVectors; ++v) {
+                float* target = tile + (r * P * kPanelVectors + v) * V::lanes;
+                V::store(target, begin == 0 ? sums[r][v] : V::add(V::load(target), sums[r][v]));
+            }
+        }
+    }
+}
+
 /// Computes a tile of `count` rows, 1 to R.
 template <class V, int R, bool Stream>
 void tile_of(int count, const Rows& rows, int first, const Panels& w, int panel, Prefetch prefetch,
@@ -144,10 +242,30 @@ void tile_of(int count, const Rows& rows, int first, const Panels& w, int panel,
         const std::ptrdiff_t bytes = groups * V::code_group * width;
         tile_products<V, R, Stream>(rows, first, w.codes + panel * bytes, w.scales + panel * width,
                                     w.depth, prefetch, tile);
+    } else if (w.pairs) {
+        const std::ptrdiff_t values = std::ptrdiff_t{(w.depth + 1) / 2} * 2 * width;
+        pair_products<V, R, 1, Stream>(rows, first, w.pairs + panel * values, w.depth, prefetch,
+                                       tile);
     } else {
         tile_products<V, R, Stream>(rows.values + first * rows.stride, rows.stride,
                                     w.values + std::ptrdiff_t{panel} * w.depth * width, w.depth, prefetch, tile);
     }
+}
+
+/// bfloat16: multiplies a single row with two panels at a time, as long as there are two: the sums of
+/// one panel would wait for each other. Returns the first panel that is left.
+template <class V, class Finish>
+int multiply_row(const Rows& a, const Panels& w, Span panels, int row, float* tile,
+                 const Finish& finish) {
+    static_assert(V::rows >= 2);
+    const std::ptrdiff_t values = std::ptrdiff_t{(w.depth + 1) / 2} * 2 * panel_width<V>;
+    int panel = panels.begin;
+    for (; panel + 1 < panels.end; panel += 2) {
+        pair_products<V, 1, 2, true>(a, row, w.pairs + panel * values, w.depth, {}, tile);
+        finish(panel, row, tile);
+        finish(panel + 1, row, tile + panel_width<V>);
+    }
+    return panel;
 }
 
 /// Multiplies the rows with the panels; calls finish(panel, row, products of the row).
@@ -157,10 +275,15 @@ void multiply(const Rows& a, const Panels& w, Span panels, Span rows, const Fini
     const int count = rows.end - rows.begin;
     const int tiles = (count + V::rows - 1) / V::rows;  // their sizes differ by at most one row
     if (tiles == 0) return;
+    if (w.pairs && count == 1) {
+        panels.begin = multiply_row<V>(a, w, panels, rows.begin, tile, finish);
+        if (panels.begin == panels.end) return;
+    }
 
-    const char* weights =
-        w.codes ? reinterpret_cast<const char*>(w.codes) : reinterpret_cast<const char*>(w.values);
-    const int group = w.codes ? V::code_group : 1;
+    const char* weights = w.codes   ? reinterpret_cast<const char*>(w.codes)
+                          : w.pairs ? reinterpret_cast<const char*>(w.pairs)
+                                    : reinterpret_cast<const char*>(w.values);
+    const int group = w.codes ? V::code_group : w.pairs ? 2 : 1;
     const std::ptrdiff_t steps = (w.depth + group - 1) / group;
     const std::ptrdiff_t step_bytes = panel_width<V> * (w.codes ? group : sizeof(float));
     const std::ptrdiff_t prefetch_step = (step_bytes + tiles - 1) / tiles;

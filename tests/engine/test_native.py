@@ -27,6 +27,7 @@ from elmokit.bilm.state import State
 from elmokit.bilm.weights import FloatArray, Weights, expected_shapes
 from elmokit.engine import native
 from elmokit.engine.batching import IntArray, pack
+from elmokit.engine.bfloat16 import RoundedWeights, round_to_bfloat16
 from elmokit.engine.native import NativeNetwork
 from elmokit.engine.reference import ReferenceNetwork
 from elmokit.errors import InputError
@@ -35,9 +36,7 @@ if not native.kernel_available():
     pytest.skip(f"the kernel is not built: {native.kernel_error()}", allow_module_level=True)
 
 ISAS = native.instruction_sets()
-KERNELS = [(isa, "float32") for isa in ISAS] + [
-    (isa, "int8") for isa in native.instruction_sets("int8")
-]
+KERNELS = [(isa, dtype) for dtype in native.DTYPES for isa in native.instruction_sets(dtype)]
 PADDING = 260
 PATIENCE = 10 if "ELMOKIT_SANITIZER" in os.environ else 1
 """Factor of the time that children and threads may take: sanitizers slow everything down."""
@@ -137,6 +136,16 @@ def architectures(draw: st.DrawFn) -> BiLMConfig:
     )
 
 
+def is_exact(isa: str, dtype: native.Dtype) -> bool:
+    """Whether the kernel multiplies float32 activations, so that it equals a reference to 1e-5."""
+    return dtype == "float32" or (dtype == "bfloat16" and not isa.endswith("bf16"))
+
+
+def make_reference(config: BiLMConfig, weights: Weights, dtype: native.Dtype) -> ReferenceNetwork:
+    """Return the network of this dtype in NumPy; of float32 for int8."""
+    return ReferenceNetwork(config, RoundedWeights(weights) if dtype == "bfloat16" else weights)
+
+
 def relative_error(found: FloatArray, wanted: FloatArray) -> float:
     return float(np.abs(found - wanted).mean() / (np.abs(wanted).mean() + 0.1))
 
@@ -157,9 +166,10 @@ def test_word_vectors_of_any_architecture(
     found = NativeNetwork(
         config, weights, data.draw(st.integers(1, 3)), dtype=dtype, isa=isa
     ).word_vectors(*words)
-    wanted = ReferenceNetwork(config, weights).word_vectors(*words) if len(words[0]) else found
+    reference = make_reference(config, weights, dtype)
+    wanted = reference.word_vectors(*words) if len(words[0]) else found
     assert found.shape == (len(words[0]), config.lstm.width)
-    if dtype == "float32":
+    if is_exact(isa, dtype):
         np.testing.assert_allclose(found, wanted, atol=1e-5, rtol=1e-5)
     elif len(words[0]):
         assert relative_error(found, wanted) < 0.1
@@ -178,14 +188,14 @@ def test_layers_and_state_of_any_architecture(
     state = make_state(config, len(lengths))
     network = NativeNetwork(config, weights, data.draw(st.integers(1, 3)), dtype=dtype, isa=isa)
     found, found_state = run(network, sentences, state)
-    wanted, wanted_state = run(ReferenceNetwork(config, weights), sentences, state)
+    wanted, wanted_state = run(make_reference(config, weights, dtype), sentences, state)
     pairs = [
         (np.concatenate(found, axis=1), np.concatenate(wanted, axis=1)),
         (found_state.hidden, wanted_state.hidden),
         (found_state.cell, wanted_state.cell),
     ]
     for one, other in pairs:
-        if dtype == "float32":
+        if is_exact(isa, dtype):
             np.testing.assert_allclose(one, other, atol=1e-5, rtol=1e-5)
         else:
             assert relative_error(one, other) < 0.1
@@ -194,7 +204,8 @@ def test_layers_and_state_of_any_architecture(
 @every_kernel
 def test_state_is_carried_as_the_reference_carries_it(isa: str, dtype: native.Dtype) -> None:
     weights = make_weights(ODD)
-    networks = NativeNetwork(ODD, weights, 2, dtype=dtype, isa=isa), ReferenceNetwork(ODD, weights)
+    reference = make_reference(ODD, weights, dtype)
+    networks = NativeNetwork(ODD, weights, 2, dtype=dtype, isa=isa), reference
     states = [make_state(ODD, 5)] * 2
     before = states[0].cell.copy()
     for turn in range(4):
@@ -204,7 +215,7 @@ def test_state_is_carried_as_the_reference_carries_it(isa: str, dtype: native.Dt
         difference = [
             np.abs(a - b).max() for a, b in zip(results[0][0], results[1][0], strict=True)
         ]
-        assert max(difference) < (1e-5 if dtype == "float32" else 0.2)
+        assert max(difference) < (1e-5 if is_exact(isa, dtype) else 0.2)
     assert (make_state(ODD, 5).cell == before).all(), "the state passed in was changed"
 
 
@@ -253,11 +264,11 @@ def test_published_size_within_1e_5(isa: str) -> None:
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
-@every_isa
-def test_int8_stays_close_in_direction(isa: str) -> None:
-    """What int8 loses on a network of some size: little of a vector's direction."""
-    if isa not in native.instruction_sets("int8"):
-        pytest.skip(f"{isa} has no int8 here")
+@pytest.mark.parametrize(
+    ("isa", "dtype"), [kernel for kernel in KERNELS if "float32" not in kernel]
+)
+def test_other_dtypes_stay_close_in_direction(isa: str, dtype: native.Dtype) -> None:
+    """What they lose on a network of some size: little of a vector's direction."""
     config = BiLMConfig(
         char_cnn=CharCNNConfig(filters=((1, 32), (3, 224)), highways=1),
         lstm=LSTMConfig(cells=512, width=128),
@@ -265,15 +276,66 @@ def test_int8_stays_close_in_direction(isa: str) -> None:
     weights = make_weights(config)
     sentences = [make_inputs(config, 12, seed) for seed in range(8)]
     state = State.zeros(config, 8)
-    found = np.concatenate(
-        run(NativeNetwork(config, weights, 2, dtype="int8", isa=isa), sentences, state)[0], axis=1
-    )
+    network = NativeNetwork(config, weights, 2, dtype=dtype, isa=isa)
+    found = np.concatenate(run(network, sentences, state)[0], axis=1)
     wanted = np.concatenate(run(ReferenceNetwork(config, weights), sentences, state)[0], axis=1)
     cosine = (
         (found * wanted).sum(-1) / np.linalg.norm(found, axis=-1) / np.linalg.norm(wanted, axis=-1)
     )
-    assert cosine.min() > 0.995
-    assert (found[1:] != wanted[1:]).any(), "not int8 at all"
+    assert cosine.min() > (0.995 if dtype == "int8" else 0.9998)
+    assert (found[1:] != wanted[1:]).any(), "not this dtype at all"
+
+
+# -- bfloat16 --------------------------------------------------------------------------------------
+
+
+def test_rounding_to_bfloat16() -> None:
+    """To the nearest number with 8 significant bits; ties to the even one."""
+    step = 2**-7  # between neighbors of 1
+    halves = np.float32([1, 1 + step / 2, 1 + step * 3 / 2, -1 - step / 2, 0, -0.0, np.inf])
+    wanted = np.float32([1, 1, 1 + 2 * step, -1, 0, -0.0, np.inf])
+    assert (round_to_bfloat16(halves).view(np.uint32) == wanted.view(np.uint32)).all()
+    assert np.isnan(round_to_bfloat16(np.float32([np.nan]))).all()
+    values = np.random.default_rng(0).normal(0, 1, 1000).astype(np.float32)
+    rounded = round_to_bfloat16(values)
+    assert (rounded.view(np.uint32) & 0xFFFF == 0).all()
+    assert (np.abs(rounded - values) <= np.abs(values) * 2**-8).all()
+    assert (round_to_bfloat16(rounded) == rounded).all()
+
+
+@every_isa
+def test_bfloat16_has_the_bits_of_float32_with_rounded_weights(isa: str) -> None:
+    """Widening is exact, and the sums have the same order, for one row and for many."""
+    weights = make_weights(ODD)
+    rounded = RoundedWeights(weights)
+    one = NativeNetwork(ODD, weights, 2, dtype="bfloat16", isa=isa)
+    two = NativeNetwork(ODD, rounded, 2, isa=isa)
+    words = make_words(ODD, [1, 5, 30, 4, 4, 4, 8])
+    assert (one.word_vectors(*words) == two.word_vectors(*words)).all()
+    for count in (1, 2, 9):
+        sentences = [make_inputs(ODD, 6, seed) for seed in range(count)]
+        state = make_state(ODD, count)
+        results = [run(network, sentences, state) for network in (one, two)]
+        assert all((a == b).all() for a, b in zip(results[0][0], results[1][0], strict=True))
+        assert (results[0][1].cell == results[1][1].cell).all()
+
+
+def test_emulated_bfloat16_rounds_the_activations() -> None:
+    """One linear map without rounding errors of sums: the product of two rounded factors."""
+    config = BiLMConfig(
+        char_cnn=CharCNNConfig(filters=((1, 1),), embedding_dim=1, activation="relu", highways=0),
+        lstm=LSTMConfig(cells=3, width=3),
+    )
+    weights = {name: np.zeros_like(array) for name, array in make_weights(config).items()}
+    weights["characters.embedding"][:] = np.float32(1.2345678)
+    weights["characters.convolution.0.weight"][:] = 1
+    weights["characters.projection.weight"][:] = np.float32([[0.7654321, -3.3333, 1]])
+    network = NativeNetwork(config, weights, 1, dtype="bfloat16", isa="emulated_bf16")
+    found = network.word_vectors(*make_words(config, [4]))
+    product = round_to_bfloat16(np.float32([1.2345678])) * round_to_bfloat16(
+        weights["characters.projection.weight"][0]
+    )
+    assert (found == product).all()
 
 
 @pytest.mark.parametrize("kind", ["float16", "float64", "strided", "mapped"])

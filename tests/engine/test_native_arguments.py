@@ -46,7 +46,7 @@ SIZES = {
     "width": 3,
     "layers": 2,
     "projection": True,
-    "int8": False,
+    "dtype": "float32",
     "instruction_set": "portable",
     "threads": 2,
 }
@@ -155,12 +155,48 @@ def batch(**changes: np.ndarray) -> list[np.ndarray]:
         ({"cell_clip": math.nan}, "cell_clip is nan"),
         ({"projection_clip": -1.0}, "projection_clip is -1"),
         ({"instruction_set": "avx9"}, "avx9"),
+        ({"instruction_set": "emulated_bf16"}, "emulated_bf16 is not supported"),
+        ({"dtype": "float16"}, "dtype is 'float16'; expected 'float32', 'bfloat16' or 'int8'"),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",
 )
 def test_an_architecture_that_cannot_be(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make(**changes)
+
+
+VALID_MEASUREMENT = {"instruction_set": "portable", "threads": 1, "seconds": 1e-4}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"threads": 0}, "threads is 0; expected 1 to 4096"),
+        ({"seconds": math.nan}, "seconds is nan"),
+        ({"seconds": 0.0}, "seconds is 0.0"),
+        ({"seconds": 1e9}, "expected a number above 0, up to 60"),
+        ({"instruction_set": "avx9"}, "avx9 is not supported"),
+    ],
+)
+def test_a_measurement_that_cannot_be(changes: dict[str, Any], message: str) -> None:
+    arguments = {**VALID_MEASUREMENT, **changes}
+    with pytest.raises(ValueError, match=message):
+        _native.measure_products(**arguments, dtype="float32")
+    with pytest.raises(ValueError, match=message):
+        _native.measure_reads(**arguments, bytes=1 << 16)
+
+
+@pytest.mark.parametrize("size", [0, -1, 4095, (1 << 30) + 1, 1 << 62])
+def test_memory_of_a_size_that_is_not_read(size: int) -> None:
+    with pytest.raises(ValueError, match=f"bytes is {size}; expected 4096 to"):
+        _native.measure_reads(**VALID_MEASUREMENT, bytes=size)
+
+
+@pytest.mark.parametrize("name", ["threads", "sentences", "step_products", "step_bytes"])
+def test_a_plan_of_nothing(name: str) -> None:
+    sizes = {"threads": 2, "sentences": 3, "step_products": 4, "step_bytes": 5}
+    with pytest.raises(ValueError, match=f"{name} is 0; expected 1 to"):
+        _native.plan(**{**sizes, name: 0})
 
 
 @pytest.mark.parametrize("missing", ["embedding", "filters 1", "highway 0", "projection"])
@@ -232,29 +268,31 @@ def test_an_output_that_is_also_an_input() -> None:
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-@pytest.mark.parametrize("int8", [False, True])
+@pytest.mark.parametrize("dtype", native.DTYPES)
 def test_a_batch_that_cannot_be(
-    changes: dict[str, np.ndarray], error: type[Exception], message: str, int8: bool
+    changes: dict[str, np.ndarray], error: type[Exception], message: str, dtype: str
 ) -> None:
     with pytest.raises(error, match=message):
-        load(make(int8=int8)).contextualize(*batch(**changes))
+        load(make(dtype=dtype)).contextualize(*batch(**changes))
 
 
-@pytest.mark.parametrize("int8", [False, True])
+@pytest.mark.parametrize("dtype", native.DTYPES)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_weights_that_are_not_finite(int8: bool, value: float) -> None:
+def test_weights_that_are_not_finite(dtype: str, value: float) -> None:
     weight = np.ones((14, 3), np.float32)
     weight[5, 1] = value
     message = f"weight contains {value}, at element 16; expected finite numbers"
     with pytest.raises(ValueError, match=message):
-        make(int8=int8).load_projection(weight, np.ones(3, np.float32))
+        make(dtype=dtype).load_projection(weight, np.ones(3, np.float32))
 
 
-@pytest.mark.parametrize("int8", [False, True])
-@pytest.mark.parametrize("isa", native.instruction_sets("int8"))
-def test_an_overflow_stays_visible(isa: str, int8: bool) -> None:
+@pytest.mark.parametrize(
+    ("isa", "dtype"),
+    [(isa, dtype) for dtype in native.DTYPES for isa in native.instruction_sets(dtype)],
+)
+def test_an_overflow_stays_visible(isa: str, dtype: str) -> None:
     """Weights so large that their products overflow: NaN, and not some number."""
-    network = load(make(int8=int8, instruction_set=isa, tanh=False))
+    network = load(make(dtype=dtype, instruction_set=isa, tanh=False))
     huge, zeros = np.full((14, 14), 3e38, np.float32), np.zeros(14, np.float32)
     network.load_embedding(np.ones((20, 4), np.float32))
     network.load_filters(0, np.full((1, 4, 5), 2, np.float32), np.ones(5, np.float32))

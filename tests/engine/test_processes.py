@@ -75,7 +75,7 @@ def no_failure() -> Iterator[None]:
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
 @pytest.mark.parametrize("worker", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("dtype", native.DTYPES)
 def test_the_next_call_works_after_one_that_failed(
     threads: int, worker: bool, dtype: native.Dtype, no_failure: None
 ) -> None:

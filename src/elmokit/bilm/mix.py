@@ -14,6 +14,10 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.errors import ConfigError
 
 
+PIECE = 1 << 16
+"""Numbers that are mixed together: a bound on temporary memory."""
+
+
 @dataclass(frozen=True)
 class Mix:
     """Weights that combine the layers of a biLM into one vector per word."""
@@ -54,8 +58,12 @@ class Mix:
     def apply(self, layers: FloatArray) -> FloatArray:
         """Return the weighted sum over the first axis: (L+1, …) to (…)."""
         shares = np.array([self.gamma * share for share in self.weights], np.float32)
-        mixed: FloatArray = shares[0] * layers[0]
-        product = np.empty_like(mixed)
-        for share, layer in zip(shares[1:], layers[1:], strict=True):
-            mixed += np.multiply(layer, share, out=product)
+        mixed: FloatArray = np.empty_like(layers[0])
+        flat = layers.reshape(len(layers), -1)
+        target = mixed.reshape(-1)
+        for start in range(0, target.size, PIECE):  # small enough for the cache
+            piece, out = flat[:, start : start + PIECE], target[start : start + PIECE]
+            np.multiply(piece[0], shares[0], out=out)
+            for share, layer in zip(shares[1:], piece[1:], strict=True):
+                out += layer * share
         return mixed

@@ -45,11 +45,13 @@ class State:
 
     def select(self, rows: list[int]) -> State:
         """Return these rows, in this order."""
+        if self.rows > 1 and self.hidden.strides[2] == 0:  # they are all the same
+            return self.repeat(len(rows))
         return State(self.hidden[:, :, rows], self.cell[:, :, rows])
 
     def repeat(self, rows: int) -> State:
-        """Return the first row this many times."""
-        return self.select([0] * rows)
+        """Return the first row this many times, without copies of it; it cannot be written to."""
+        return State(*(_repeated(array, rows) for array in (self.hidden, self.cell)))
 
     def extend(self, rows: int) -> State:
         """Return the state with at least this many rows; new rows are all zeros."""
@@ -74,3 +76,9 @@ class State:
                 )
             if not np.isfinite(array).all():
                 raise WeightsError(f"{name} of the settled state has NaN or infinite values")
+
+
+def _repeated(array: FloatArray, rows: int) -> FloatArray:
+    """Return a view (L, 2, rows, …) of the first row."""
+    first = array[:, :, :1]
+    return np.broadcast_to(first, (*first.shape[:2], rows, first.shape[3]))

@@ -14,10 +14,10 @@ def dtype_option(function: F) -> F:
     """Add `--dtype` to a command."""
     return click.option(
         "--dtype",
-        type=click.Choice(["float32", "int8"]),
+        type=click.Choice(["float32", "bfloat16", "int8"]),
         default="float32",
         show_default=True,
-        help="Arithmetic of the network; int8 is faster and less exact.",
+        help="Arithmetic of the network; bfloat16 and int8 are faster and less exact.",
     )(function)
 
 

@@ -108,10 +108,10 @@ SIZE = _Size()
 )
 @click.option(
     "--dtype",
-    type=click.Choice(["float32", "int8"]),
+    type=click.Choice(["float32", "bfloat16", "int8"]),
     default="float32",
     show_default=True,
-    help="Arithmetic of the network; int8 is faster and less exact.",
+    help="Arithmetic of the network; bfloat16 and int8 are faster and less exact.",
 )
 @click.option(
     "--threads", type=click.IntRange(min=1), show_default="all cores", help="Number of threads."

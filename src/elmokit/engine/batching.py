@@ -43,6 +43,13 @@ class Packing:
         """Number of rows N."""
         return len(self.mirror)
 
+    @property
+    def rows_of_words(self) -> IntArray:
+        """(N,) packed row of each word of the concatenation of the sentences."""
+        rows = np.empty_like(self.source)
+        rows[self.source] = np.arange(len(rows))
+        return rows
+
     def unpack(self, packed: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Reorder (…, N, D) from packed order to sentence after sentence."""
         if len(self.order) == 1:

@@ -1,9 +1,10 @@
 """The network of `reference.py` in the compiled kernel.
 
 It has the same two methods and agrees with the reference to 1e-5. A sentence gets the same bits
-whatever its batch and the number of threads. `dtype="int8"` trades precision for speed and memory:
-weights and activations are quantized to 255 levels, with one scale per column of the weights and
-per row of the activations.
+whatever its batch and the number of threads. Two dtypes trade precision for speed and memory:
+`"bfloat16"` rounds the weights to 8 significant bits (see `bfloat16.py`), and `"int8"` quantizes
+weights and activations to 255 levels, with one scale per column of the weights and per row of the
+activations.
 
 The kernel's source is in `src/native/`; it is compiled into the wheel as `elmokit._native`. Where
 it is missing, `kernel_available()` is false and `kernel_error()` says why. There is no fallback
@@ -19,7 +20,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import DIRECTIONS, FloatArray, Weights, release
 from elmokit.engine.batching import BATCH_WORDS, IntArray, Packing
+from elmokit.engine.work import WEIGHT_BYTES, step_weights
 from elmokit.errors import InputError, MissingExtra
 
 try:
@@ -37,14 +39,39 @@ except ImportError as error:
 else:
     _import_error = ""
 
-Dtype = Literal["float32", "int8"]
+Dtype = Literal["float32", "bfloat16", "int8"]
+DTYPES: tuple[Dtype, ...] = get_args(Dtype)
+"""How weights may be stored and multiplied, the most exact first."""
 
 ISA_VARIABLE = "ELMOKIT_ISA"
 """Environment variable that selects an instruction set, for tests and comparisons."""
-ISAS = ("avx512", "avx2", "neon-i8mm", "neon-dotprod", "neon", "portable")
-"""Instruction sets that the kernel is compiled for: x86-64, AArch64, any; fastest first."""
+ISAS = (
+    "avx512_bf16",
+    "avx512",
+    "avx2",
+    "neon-i8mm",
+    "neon-dotprod",
+    "neon",
+    "portable",
+    "emulated_bf16",
+)
+"""Instruction sets that the kernel is compiled for: x86-64, AArch64, any; fastest first.
+
+Those with `bf16` multiply bfloat16 by bfloat16 and exist for that dtype only; the emulated one
+computes what `avx512_bf16` does on any machine, for tests.
+"""
+THREADS_PER_BATCH, MOST_BATCHES = 4, 8
+"""For each so many threads a batch has `BATCH_WORDS` more words, up to so many times."""
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 """File in which Linux states the CPU quota of a container."""
+
+
+def check_dtype(dtype: str) -> Dtype:
+    """Return a dtype, or raise `InputError` if it is none of `DTYPES`."""
+    for known in DTYPES:
+        if dtype == known:
+            return known
+    raise InputError(f"dtype is {dtype!r}; expected 'float32', 'bfloat16' or 'int8'")
 
 
 def kernel_available() -> bool:
@@ -59,12 +86,53 @@ def kernel_error() -> str:
 
 def instruction_sets(dtype: Dtype = "float32") -> list[str]:
     """Return the members of `ISAS` that this CPU supports, fastest first."""
-    return _native.instruction_sets(int8=dtype == "int8")
+    return _native.instruction_sets(dtype=dtype)
 
 
 def instruction_set() -> str:
     """Return the default instruction set: `ELMOKIT_ISA` if it is set, else the fastest."""
     return _choose_isa(None, "float32")
+
+
+def measure_products(isa: str, dtype: Dtype, threads: int, seconds: float) -> float:
+    """Return how many products per second an instruction set multiplies and adds in registers."""
+    return _native.measure_products(
+        instruction_set=isa, dtype=dtype, threads=threads, seconds=seconds
+    )
+
+
+def measure_reads(isa: str, size: int, threads: int, seconds: float) -> float:
+    """Return how many bytes per second threads read, which share an array of this size."""
+    return _native.measure_reads(instruction_set=isa, bytes=size, threads=threads, seconds=seconds)
+
+
+def words_per_batch(threads: int) -> int:
+    """Return the number of words per batch: more for many threads, so that each gets sentences."""
+    return BATCH_WORDS * min(max(threads // THREADS_PER_BATCH, 1), MOST_BATCHES)
+
+
+class BatchPlan(NamedTuple):
+    """How the kernel divides a batch among threads; see `src/native/plan.h`."""
+
+    subteams: int
+    """Groups of threads that run at the same time, each with a task of its own."""
+    members: int
+    """Threads of a subteam, which share every step of a task."""
+    blocks: int
+    """Blocks of sentences; a task is a block in one direction."""
+
+
+def plan_batch(config: BiLMConfig, sentences: int, threads: int, dtype: Dtype) -> BatchPlan:
+    """Return how the kernel divides a batch of this many sentences."""
+    products = step_weights(config)
+    return BatchPlan(
+        *_native.plan(
+            threads=threads,
+            sentences=sentences,
+            step_products=products,
+            step_bytes=products * WEIGHT_BYTES[dtype],
+        )
+    )
 
 
 def usable_processors() -> int:
@@ -91,8 +159,6 @@ class NativeNetwork:
     It may be called from several threads, which take turns, and in forked processes.
     """
 
-    batch_words = BATCH_WORDS
-
     def __init__(
         self,
         config: BiLMConfig,
@@ -108,13 +174,12 @@ class NativeNetwork:
             config: Architecture of the model.
             weights: Named arrays; they may be read from a file at each use, and of any float type.
             threads: Number of threads; None for as many as the process may use.
-            dtype: Arithmetic of the matrix products.
+            dtype: How weights are stored and multiplied.
             isa: Instruction set; None for `ELMOKIT_ISA` if it is set, else the fastest.
         """
         if not kernel_available():
             raise MissingExtra(f"the compiled kernel is missing: {kernel_error()}")
-        if dtype not in ("float32", "int8"):
-            raise InputError(f"dtype is {dtype!r}; expected 'float32' or 'int8'")
+        check_dtype(dtype)
         if threads is not None and threads < 1:
             raise InputError(f"threads is {threads}; expected 1 or more, or None for all")
         self.config = config
@@ -137,11 +202,16 @@ class NativeNetwork:
             skip=lstm.skip,
             cell_clip=lstm.cell_clip or math.inf,
             projection_clip=lstm.projection_clip or math.inf,
-            int8=dtype == "int8",
+            dtype=dtype,
             instruction_set=self.isa,
             threads=self.threads,
         )
         self._load(weights)
+
+    @property
+    def batch_words(self) -> int:
+        """Number of words per batch."""
+        return words_per_batch(self.threads)
 
     @property
     def name(self) -> str:
@@ -157,6 +227,15 @@ class NativeNetwork:
             for name in names:
                 release(weights[name])
 
+        # The largest first: at the end, little memory is needed besides that of all weights.
+        for layer in range(lstm.layers):
+            for side, direction in enumerate(DIRECTIONS):
+                names = ["input.weight", "recurrent.weight", "bias"]
+                names += ["projection.weight"] if lstm.projection else []
+                load(
+                    partial(network.load_lstm, layer, side),
+                    *(f"{direction}.{layer}.{name}" for name in names),
+                )
         load(network.load_embedding, "characters.embedding")
         for i in range(len(cnn.filters)):
             name = f"characters.convolution.{i}"
@@ -168,14 +247,6 @@ class NativeNetwork:
         if cnn.projection:
             name = "characters.projection"
             load(network.load_projection, f"{name}.weight", f"{name}.bias")
-        for layer in range(lstm.layers):
-            for side, direction in enumerate(DIRECTIONS):
-                names = ["input.weight", "recurrent.weight", "bias"]
-                names += ["projection.weight"] if lstm.projection else []
-                load(
-                    partial(network.load_lstm, layer, side),
-                    *(f"{direction}.{layer}.{name}" for name in names),
-                )
 
     def word_vectors(self, ids_UC: npt.NDArray[np.int16], lengths_U: IntArray) -> FloatArray:
         """Return layer 0 of distinct words, given as characters: context-free vectors (U, P)."""

@@ -19,6 +19,7 @@ from elmokit.bilm.state import State
 from elmokit.bilm.weights import FloatArray
 from elmokit.engine import native
 from elmokit.engine.batching import IntArray, Packing
+from elmokit.engine.bfloat16 import RoundedWeights
 from elmokit.engine.reference import ReferenceNetwork
 from elmokit.errors import InputError, InputTypeError
 
@@ -53,14 +54,13 @@ def choose_network(bilm: BiLM, dtype: str, threads: int | None, device: str = "c
 
     Args:
         bilm: The model.
-        dtype: `"float32"` or `"int8"`.
+        dtype: `"float32"`, `"bfloat16"` or `"int8"`.
         threads: Number of threads; None for as many as the process may use.
         device: `"cpu"`, or a device of PyTorch (see `accelerated.py`).
     """
     if not isinstance(device, str):
         raise InputTypeError(f"device is {device!r}; expected a string such as 'cpu' or 'cuda'")
-    if dtype not in ("float32", "int8"):
-        raise InputError(f"dtype is {dtype!r}; expected 'float32' or 'int8'")
+    precision = native.check_dtype(dtype)
     if device != "cpu":
         if dtype != "float32":
             raise InputError(
@@ -74,7 +74,6 @@ def choose_network(bilm: BiLM, dtype: str, threads: int | None, device: str = "c
     if engine not in ("", "kernel", "reference"):
         raise InputError(f"{ENGINE_VARIABLE} is {engine!r}; expected 'kernel' or 'reference'")
     if engine != "reference" and native.kernel_available():
-        precision: native.Dtype = "int8" if dtype == "int8" else "float32"
         return native.NativeNetwork(bilm.config, bilm.weights, threads, dtype=precision)
     disabled = engine == "reference"
     reason = f"{ENGINE_VARIABLE}=reference disables it" if disabled else native.kernel_error()
@@ -89,7 +88,8 @@ def choose_network(bilm: BiLM, dtype: str, threads: int | None, device: str = "c
             f"the compiled kernel is not available ({reason}), so elmokit runs on NumPy, which is "
             f"several times slower; {remedy}"
         )
-    return ReferenceNetwork(bilm.config, bilm.weights, threads)
+    weights = RoundedWeights(bilm.weights) if dtype == "bfloat16" else bilm.weights
+    return ReferenceNetwork(bilm.config, weights, threads)
 
 
 @cache

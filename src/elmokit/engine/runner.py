@@ -130,9 +130,12 @@ class Runner:
         words_NP = vectors_UP[np.array(flat)[packing.source]]
         rows = packing.order.tolist()
         layers_LND, after = self._network.contextualize(words_NP, packing, state.select(rows))
-        selected = packing.unpack(select(layers_LND))
+        del words_NP
+        selected = select(layers_LND)
+        del layers_LND  # unless it is what was selected; the results need memory, too
+        row = packing.rows_of_words
         results = [
-            selected[..., stop - length + trim : stop - trim, :].copy()
+            selected[..., row[stop - length + trim : stop - trim], :]
             for length, stop in zip(lengths, np.cumsum(lengths).tolist(), strict=True)
         ]
         return results, state.replace(rows, after)

@@ -41,7 +41,7 @@ class ElmoTokenEmbeddings(TokenEmbeddings):
             model, unless it was given by its name.
         layers: `"mix"`, `"top"`, a number, or `"all"` for all layers side by side, as in flair's
             own ELMo.
-        dtype: `"float32"`, or `"int8"`, which is faster and less exact.
+        dtype: `"float32"`, or `"bfloat16"` or `"int8"`, which are faster and less exact.
         threads: Number of threads; by default as many as the process may use.
     """
 

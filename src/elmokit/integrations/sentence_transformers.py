@@ -40,7 +40,7 @@ class ElmoModule(InputModule):
         model: Name or path of a model, or an `Elmo`; see `Elmo.load`.
         layers: Layer to pool: `"mix"`, `"top"` or a number from 0 (the word vectors).
         pooling: `"mean"` or `"max"` over the words. A text without words is all zeros.
-        dtype: `"float32"`, or `"int8"`, which is faster and less exact.
+        dtype: `"float32"`, or `"bfloat16"` or `"int8"`, which are faster and less exact.
         max_seq_length: Number of words after which a text is cut; None for no limit.
         threads: Number of threads; by default as many as the process may use.
     """

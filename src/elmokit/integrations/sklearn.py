@@ -43,7 +43,8 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             process, however often the vectorizer is cloned or unpickled.
         layers: Layer to average: `"mix"`, `"top"` or a number from 0 (the word vectors).
         pooling: `"mean"` or `"max"` over the words. A text without words is all zeros.
-        dtype: `"float32"`, or `"int8"`, which is faster and less exact. The vectors are float32.
+        dtype: `"float32"`, or `"bfloat16"` or `"int8"`, which are faster and less exact. The
+            vectors are float32.
         batch: Number of texts that are embedded together; by default the engine decides by their
             lengths. Fewer need less memory; the vectors are the same.
         threads: Number of threads; None for as many as the process may use. Give 1 where

@@ -136,7 +136,7 @@ def make_elmo(
         name: Name of the component in it.
         model: Name or path of a model; see `Elmo.load`.
         layers: `"mix"`, `"top"` or the number of a layer.
-        dtype: `"float32"`, or `"int8"`, which is faster and less exact.
+        dtype: `"float32"`, or `"bfloat16"` or `"int8"`, which are faster and less exact.
         threads: Number of threads; by default as many as the process may use.
     """
     # What worker processes send back has no hooks.
@@ -236,7 +236,7 @@ def make_tok2vec(
         depth: Number of convolutional layers behind the projection; may be 0.
         window_size: Number of words on either side that a convolution sees.
         maxout_pieces: Number of pieces of the maxout units.
-        dtype: `"float32"`, or `"int8"`, which is faster and less exact.
+        dtype: `"float32"`, or `"bfloat16"` or `"int8"`, which are faster and less exact.
         threads: Number of threads; by default as many as the process may use.
     """
     mix: Model[list[Doc], list[Any]] = Model(

@@ -69,7 +69,7 @@ class ServeConfig:
     indexes: Mapping[str, str | Path] = field(default_factory=dict)
     """Directories of indexes for `/v1/neighbors`, by the name under which they are served."""
     dtype: str = "float32"
-    """Arithmetic of the models: `"float32"` or `"int8"`."""
+    """Arithmetic of the models: `"float32"`, `"bfloat16"` or `"int8"`."""
     state: str = "settled"
     """Initial state of every sentence: `"settled"` or `"zero"`."""
     threads: int | None = None
