@@ -149,6 +149,37 @@ struct Pairs {
     }
     static typename V::F first(Vector x) { return (typename V::F)(x << 16); }
     static typename V::F second(Vector x) { return (typename V::F)(x & 0xffff0000u); }
+
+    /// The first or the second of the pairs at p. For AVX2 in assembly: the compiler would keep the
+    /// mask and the next pairs in registers, and move sums of a tile to memory for that.
+    static typename V::F load_first(const std::uint16_t* p) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+        typename V::F x;
+        asm("vmovdqu %1, %0\n\tvpslld $16, %0, %0" : "=x"(x) : "m"(*(const Memory*)p));
+        return x;
+#else
+        return first(load(p));
+#endif
+    }
+    static typename V::F load_second(const std::uint16_t* p) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+        alignas(32) static constexpr std::uint32_t mask[8] = {
+            0xffff0000u, 0xffff0000u, 0xffff0000u, 0xffff0000u,
+            0xffff0000u, 0xffff0000u, 0xffff0000u, 0xffff0000u};
+        typename V::F x;
+        asm("vmovdqu %1, %0\n\tvpand %2, %0, %0"
+            : "=x"(x)
+            : "m"(*(const Memory*)p), "m"(*(const Memory*)mask));
+        return x;
+#else
+        return second(load(p));
+#endif
+    }
+
+  private:
+    struct Memory {
+        char bytes[V::lanes * sizeof(float)];
+    };
 };
 
 /// bfloat16: products of R rows with P adjacent panels, tile[r][p][column]. Without instructions for
@@ -181,13 +212,12 @@ void pair_products(const Rows& rows, int first, const std::uint16_t* w, int dept
                 V::prefetch(prefetch.start + k / 2 * prefetch.step);
             }
             const auto weights = [&](int v) {
-                return Pairs<V>::load(w + v / kPanelVectors * panel +
-                                      v % kPanelVectors * 2 * V::lanes);
+                return w + v / kPanelVectors * panel + v % kPanelVectors * 2 * V::lanes;
             };
             if constexpr (PairProducts<V>::exist) {
 #pragma GCC unroll 8
                 for (int v = 0; v < P * kPanelVectors; ++v) {
-                    const auto pairs = weights(v);
+                    const auto pairs = Pairs<V>::load(weights(v));
 #pragma GCC unroll 8
                     for (int r = 0; r < R; ++r)
                         PairProducts<V>::dot(
@@ -201,7 +231,7 @@ void pair_products(const Rows& rows, int first, const std::uint16_t* w, int dept
                 for (int r = 0; r < R; ++r) activations[r] = V::set(a[r * rows.stride + k]);
 #pragma GCC unroll 8
                 for (int v = 0; v < P * kPanelVectors; ++v) {
-                    const typename V::F weight = Pairs<V>::first(weights(v));
+                    const typename V::F weight = Pairs<V>::load_first(weights(v));
 #pragma GCC unroll 8
                     for (int r = 0; r < R; ++r)
                         sums[r][v] = V::fma(activations[r], weight, sums[r][v]);
@@ -210,7 +240,7 @@ void pair_products(const Rows& rows, int first, const std::uint16_t* w, int dept
                 for (int r = 0; r < R; ++r) activations[r] = V::set(a[r * rows.stride + k + 1]);
 #pragma GCC unroll 8
                 for (int v = 0; v < P * kPanelVectors; ++v) {
-                    const typename V::F weight = Pairs<V>::second(weights(v));
+                    const typename V::F weight = Pairs<V>::load_second(weights(v));
 #pragma GCC unroll 8
                     for (int r = 0; r < R; ++r)
                         sums[r][v] = V::fma(activations[r], weight, sums[r][v]);
@@ -273,7 +303,9 @@ template <class V, class Finish>
 void multiply(const Rows& a, const Panels& w, Span panels, Span rows, const Finish& finish) {
     alignas(kCacheLine) float tile[V::rows * panel_width<V>];
     const int count = rows.end - rows.begin;
-    const int tiles = (count + V::rows - 1) / V::rows;  // their sizes differ by at most one row
+    // Widening bfloat16 takes a register: with 16 of them, the sums of three rows do not fit.
+    const int most = w.pairs && !PairProducts<V>::exist && V::rows == 3 ? 2 : V::rows;
+    const int tiles = (count + most - 1) / most;  // their sizes differ by at most one row
     if (tiles == 0) return;
     if (w.pairs && count == 1) {
         panels.begin = multiply_row<V>(a, w, panels, rows.begin, tile, finish);

@@ -13,7 +13,6 @@ import numpy as np
 from elmokit.bilm.weights import FloatArray
 from elmokit.errors import ConfigError
 
-
 PIECE = 1 << 16
 """Numbers that are mixed together: a bound on temporary memory."""
 
