@@ -487,6 +487,7 @@ def test_threads_sleep_when_there_is_nothing_to_do() -> None:
     assert time.process_time() - before < 0.1
 
 
+@pytest.mark.skipif(PATIENCE > 1, reason="sanitizers allocate memory of their own")
 def test_buffers_are_kept_from_call_to_call() -> None:
     """A buffer that is fresh in every call costs a page fault for every 4 kB of it."""
     resource = pytest.importorskip("resource")
