@@ -84,6 +84,28 @@ def test_resumed_it_ends_the_same(
     assert not list((tmp_path / "out/training").glob("step-*"))
 
 
+def test_a_small_training_set_gets_more_epochs(
+    tmp_path: Path, data: tuple[Examples, Examples]
+) -> None:
+    seen: list[int] = []
+
+    def stop(progress: FitProgress, batches: int) -> None:
+        seen.append(progress.max_epochs)
+        raise RuntimeError("enough")
+
+    for name, changes in {
+        "preset": {"epochs": None},
+        "share": {"epochs": None, "share": 0.5},
+    }.items():
+        with pytest.raises(RuntimeError, match="enough"):
+            run(tmp_path / name, data, toy.settings(**changes), on_step=stop)
+    with pytest.raises(RuntimeError, match="enough"):
+        run(tmp_path / "asked", data, toy.settings(epochs=2), on_step=stop)
+    examples = len(data[0])
+    expected = toy.settings(epochs=None).effective_preset.max_epochs(examples)
+    assert seen == [expected, expected, 2] and expected > 10
+
+
 def test_a_run_with_the_old_spelling_is_resumed(
     tmp_path: Path, data: tuple[Examples, Examples]
 ) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from torch import Tensor
 
 from elmokit.errors import ElmoError, TrainingError
 from elmokit.train.heartbeats import POLL_SECONDS, Heartbeats
+from elmokit.train.joining import agree_on_token
 
 TIMEOUT_SECONDS = 300.0
 """Time after which a process that does not answer is taken as lost, by default."""
@@ -127,8 +127,8 @@ class TorchProcessGroup:
             patience = timedelta(seconds=JOIN_SECONDS)
             found = self._dist.rendezvous("env://", timeout=patience)
             store, self.rank, self.world = next(found)
-            store.set(f"elmokit/here/{self.rank}", "")  # the time limit is for later
-            store.wait([f"elmokit/here/{rank}" for rank in range(self.world)], patience)
+            token = agree_on_token(store, self.rank, self.world, JOIN_SECONDS)
+            store = self._dist.PrefixStore(f"elmokit/{token}", store)
             self._dist.init_process_group(
                 "nccl" if device.type == "cuda" else "gloo",
                 store=store,
@@ -136,9 +136,7 @@ class TorchProcessGroup:
                 world_size=self.world,
                 timeout=timedelta(seconds=timeout),
             )
-            session = torch.tensor([secrets.randbits(48)], device=device)
-            self._dist.broadcast(session, 0)
-            self._beats = Heartbeats(store, int(session), self.rank, self.world)
+            self._beats = Heartbeats(store, self.rank, self.world)
             self._dist.barrier()
             self._beats.start()
 
@@ -272,7 +270,7 @@ class TorchProcessGroup:
 def _explain_join() -> Iterator[None]:
     try:
         yield
-    except (RuntimeError, ValueError) as error:  # of connections; of missing variables
+    except (RuntimeError, ValueError, TimeoutError) as error:  # ValueError: missing variables
         reason = str(error).split("\n", 1)[0]
         where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
         raise ProcessLost(

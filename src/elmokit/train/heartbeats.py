@@ -39,17 +39,15 @@ class Beat:
 class Heartbeats:
     """The beats of this process and of all others."""
 
-    def __init__(self, store: Any, session: int, rank: int, world: int) -> None:
+    def __init__(self, store: Any, rank: int, world: int) -> None:
         """Write the first beat; `start` begins to read those of the others.
 
         Args:
             store: A `torch.distributed` store that all processes share.
-            session: A number that all processes have in common; others are in use where torchrun
-                has restarted the processes with the same store.
             rank: Number of this process.
             world: Number of processes.
         """
-        self._store, self._name = store, f"elmokit/beat/{session}/{{}}".format
+        self._store, self._name = store, "beat/{}".format
         self._rank = rank
         self._own = Beat(socket.gethostname())
         self._beats: dict[int, Beat] = {}
