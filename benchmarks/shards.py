@@ -147,11 +147,11 @@ def attack(
 
     calm = plan_job("calm")
     start = time.monotonic()
-    run_shards(calm)
+    run_shards(calm, threads=1)
     seconds = time.monotonic() - start
     plan = plan_job("killed")
-    pause = seconds / options.kills if options.kills else 1.0
-    with Killer(plan.directory, options.kills, source, pause / 2) as killer:
+    pause = seconds / (4 * max(options.kills, 1))  # so that all kills happen before the end
+    with Killer(plan.directory, options.kills, source, pause) as killer:
         RUN[engine](plan, options.workers)
     tally.outcomes[f"{engine}: kills"] += len(killer.killed)
     report = verify_shards(plan)

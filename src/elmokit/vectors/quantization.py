@@ -124,7 +124,12 @@ def learn_codebook(
             np.add.at(sums_KW, nearest_N, steps_NW.astype(np.int64))
             sizes_K1 = np.bincount(nearest_N, minlength=clusters)[:, None]
             means_KW = np.rint(sums_KW / np.maximum(sizes_K1, 1)).astype(np.int8)
-            centers_KW = np.where(sizes_K1 > 0, means_KW, centers_KW)
+            # A cluster without vectors moves to one of those that are farthest from their own.
+            distance_N = ((steps_NW.astype(np.int64) - centers_KW[nearest_N]) ** 2).sum(axis=1)
+            far_KW = steps_NW[np.argsort(-distance_N, kind="stable")[:clusters]]
+            centers_KW = means_KW
+            empty = np.flatnonzero(sizes_K1[:, 0] == 0)
+            centers_KW[empty] = far_KW[: len(empty)]
         centers.append(centers_KW)
     return Codebook(np.stack(centers), scale)
 
