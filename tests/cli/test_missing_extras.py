@@ -30,6 +30,7 @@ ARGUMENTS: dict[str, list[list[str]]] = {
     "elmo convert": [[MODEL, "converted"], [MODEL, "model.onnx"]],
     "elmo models": [[]],
     "elmo bench": [[MODEL, "--rounds", "1", "--sentences", "3"]],
+    "elmo plan": [["-m", MODEL, "--words", "1000"]],
     "elmo corpus": [
         ["text.txt", "--out", "corpus", "--processes", "1"],
         ["text.parquet", "--out", "corpus-parquet", "--processes", "1"],

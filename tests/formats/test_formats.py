@@ -287,11 +287,11 @@ def test_directories_that_are_something_else(tmp_path: Path, files: dict, messag
 def test_an_unfinished_training_run_says_how_to_continue(
     tmp_path: Path, file: str, command: str
 ) -> None:
-    run = pytest.importorskip("elmokit.train.run")
+    plan = pytest.importorskip("elmokit.train.run_plan")
     finetuning = pytest.importorskip("elmokit.train.finetuning")
-    assert file in (run.RUN, finetuning.SETTINGS)
-    (tmp_path / run.TRAINING).mkdir()
-    (tmp_path / run.TRAINING / file).write_text("{}")
+    assert file in (plan.RUN, finetuning.SETTINGS)
+    (tmp_path / plan.TRAINING).mkdir()
+    (tmp_path / plan.TRAINING / file).write_text("{}")
     with pytest.raises(FormatError, match=rf"unfinished .* {command} {tmp_path} --resume"):
         formats.read(tmp_path)
 
