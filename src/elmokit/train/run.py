@@ -29,6 +29,7 @@ from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.formats.detect import NATIVE_NAMES
 from elmokit.formats.native import MANIFEST
+from elmokit.json_text import check_seal, parse_json, seal
 from elmokit.lm import Perplexity, perplexity
 from elmokit.storage import explain_write_errors, write_text
 from elmokit.train import checkpoint
@@ -43,6 +44,8 @@ from elmokit.train.metrics import MetricsLog, read_metrics
 from elmokit.train.recipe import Recipe
 
 TRAINING, RUN, CHECKPOINTS, CURVE = "training", "run.json", "checkpoints", "curve.svg"
+VERSION = 2
+"""Version of run.json; version 1 has no checksum."""
 METRICS_STEPS = 25
 """Steps between two lines of metrics."""
 CHECKPOINT_MINUTES = 5.0
@@ -111,7 +114,7 @@ class RunPlan:
         """Return the contents of run.json."""
         values = {
             "format": "elmokit run",
-            "version": 1,
+            "version": VERSION,
             "elmokit": elmokit.__version__,
             "kind": self.kind,
             "corpus": self.corpus,
@@ -119,7 +122,7 @@ class RunPlan:
             "recipe": self.recipe.to_dict(),
             "config": self.config.to_dict(),
         }
-        return json.dumps(values, indent=2) + "\n"
+        return json.dumps(seal(values), indent=2) + "\n"
 
     @property
     def checksum(self) -> int:
@@ -135,7 +138,9 @@ class RunPlan:
     def read(cls, directory: Path) -> RunPlan:
         """Read run.json from a directory."""
         try:
-            values = json.loads((directory / RUN).read_text(encoding="utf-8"))
+            values = parse_json((directory / RUN).read_text(encoding="utf-8"))
+            if values["version"] != 1:  # files of version 1 have no checksum
+                check_seal(values)
             return cls(
                 BiLMConfig.from_dict(values["config"]),
                 Recipe.from_dict(values["recipe"]),
@@ -147,7 +152,7 @@ class RunPlan:
             raise InputError(
                 f"{directory.parent} has no run to resume: it has no {directory.name}/{RUN}"
             ) from None
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FormatError(f"{directory / RUN} is damaged: {error!r}") from None
 
     def check_corpus(self, corpus: Corpus, out: Path) -> None:
@@ -372,7 +377,7 @@ class TrainingRun:
             self._losses += values.get("losses", [])
             if self._early_stopping is not None:
                 self._early_stopping.load(arrays, values)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise FormatError(f"the checkpoint {newest} is damaged: {error!r}") from None
 
     def _save_model(self, elmo: Elmo) -> None:

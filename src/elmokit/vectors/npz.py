@@ -35,6 +35,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from elmokit.errors import FormatError
+from elmokit.json_text import parse_json
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
 
 NAME = "npz"
@@ -180,7 +181,7 @@ class NpzReader:
                     f"{LAYOUT}; update it with: pip install -U elmokit"
                 )
             if layout is not None:
-                self.signature = json.loads(str(self._load("signature")))
+                self.signature = parse_json(str(self._load("signature")))
                 if "job.npy" in self._zip.NameToInfo:
                     self.job = str(self._load("job"))
             names = self._zip.NameToInfo
@@ -234,7 +235,7 @@ class NpzReader:
         try:
             lines = self._lines or self._open_lines()
             lines.seek(self._ends[position])
-            words: list[str] = json.loads(
+            words: list[str] = parse_json(
                 lines.read(self._ends[position + 1] - self._ends[position])
             )
         except (*_DAMAGE, IndexError) as error:
@@ -266,7 +267,10 @@ class NpzReader:
 
     def _load(self, name: str) -> Any:
         with self._zip.open(f"{name}.npy") as entry:
-            return np.lib.format.read_array(entry, allow_pickle=False)
+            array = np.lib.format.read_array(entry, allow_pickle=False)
+            if entry.read(1):  # a header that lies; the checksum is compared only at the end
+                raise ValueError(f"{name} is larger than its header says")
+            return array
 
     def _open_lines(self) -> IO[bytes]:
         """Find out where each line of `words` ends, once; the lines themselves stay in the file."""

@@ -36,6 +36,7 @@ import numpy as np
 
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
+from elmokit.json_text import parse_json
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
 from elmokit.vectors.tables import TableReader, read_ids, table_layout
 
@@ -202,7 +203,7 @@ class ParquetReader:
         """Return the words of a sentence."""
         shape, words, exact = self._row(position, "shape", "words", "words_json")
         try:
-            sentence = json.loads(exact.as_py()) if exact.is_valid else words.as_py()
+            sentence = parse_json(exact.as_py()) if exact.is_valid else words.as_py()
         except ValueError as error:
             raise FormatError(
                 f"{self.path} is damaged: words_json of row {position} is not valid JSON: {error}"
@@ -243,7 +244,7 @@ class ParquetReader:
                     f"{', '.join(expected)} with {name} of the type {kind}"
                 )
         try:
-            metadata = json.loads((schema.metadata or {})[b"elmokit"])
+            metadata = parse_json((schema.metadata or {})[b"elmokit"])
             self.signature: dict[str, Any] | None = metadata["signature"]
             self.job: str | None = metadata.get("job")
             layout = int(metadata["layout"])

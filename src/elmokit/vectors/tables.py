@@ -35,6 +35,7 @@ import numpy as np
 
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
+from elmokit.json_text import parse_json
 from elmokit.vectors.spool import Spool, VectorArray
 
 TableLayout = Literal["words", "pooled"]
@@ -81,7 +82,7 @@ class TableFormat:
                 if group and size + array.nbytes > TABLE_GROUP_BYTES:
                     out.write_table(_table(self.layout, schema, group))
                     group, size = [], 0
-                group.append((number, json.loads(text), array))
+                group.append((number, parse_json(text), array))
                 size += array.nbytes + len(text)
             if group:
                 out.write_table(_table(self.layout, schema, group))
@@ -196,7 +197,7 @@ def table_layout(path: Path) -> TableLayout | None:
     import pyarrow.parquet as pq
 
     try:
-        metadata = json.loads((pq.read_schema(path).metadata or {})[b"elmokit"])
+        metadata = parse_json((pq.read_schema(path).metadata or {})[b"elmokit"])
         rows = metadata.get("rows")
     except Exception:  # whatever is wrong with the file is reported by the reader of arrays
         return None
@@ -253,7 +254,7 @@ class TableReader:
 
     def _open(self) -> None:
         schema, meta = self._file.schema_arrow, self._file.metadata
-        metadata = json.loads(schema.metadata[b"elmokit"])
+        metadata = parse_json(schema.metadata[b"elmokit"])
         if int(metadata["layout"]) > VERSION:
             raise FormatError(
                 f"{self.path} has layout {metadata['layout']}, but this version of elmokit reads "

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from elmokit.bilm.weights import FloatArray
 from elmokit.errors import FormatError, MissingExtra
 from elmokit.extras import require
+from elmokit.json_text import parse_json
 from elmokit.progress import StageCallback
 
 GRAPH_FILE, PARTIAL_FILE, INFO_FILE = "graph.usearch", "graph.partial", "graph.json"
@@ -54,7 +55,7 @@ class Graph:
         """Open the files that `build_graph` wrote into a directory."""
         usearch = _import_usearch()
         try:
-            self.info: dict[str, Any] = json.loads((directory / INFO_FILE).read_bytes())
+            self.info: dict[str, Any] = parse_json((directory / INFO_FILE).read_bytes())
             self._index = usearch.Index.restore(str(directory / GRAPH_FILE), view=True)
             if self._index is None:
                 raise ValueError("no index")

@@ -14,7 +14,6 @@ Shape letters: N uses, S sentences, V word forms (different spellings), D size o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +26,7 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo, LayerChoice, Sentence
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import install_command
+from elmokit.json_text import parse_json
 from elmokit.probe.neighbors import graph
 from elmokit.probe.neighbors.word_use import unit_length
 from elmokit.progress import StageCallback, ignore_stages
@@ -141,7 +141,7 @@ class Index:
         """Open a complete index."""
         path = Path(directory).expanduser()
         try:
-            manifest = json.loads((path / MANIFEST).read_bytes())
+            manifest = parse_json((path / MANIFEST).read_bytes())
             known = manifest["format"] == FORMAT
         except FileNotFoundError:
             raise InputError(

@@ -28,6 +28,7 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo, LayerChoice, Sentence
 from elmokit.errors import FormatError, InputError
 from elmokit.fetch.cache import models_root
+from elmokit.json_text import parse_json
 from elmokit.probe.corpus_files import limit_words, list_corpus_files
 from elmokit.probe.neighbors import graph
 from elmokit.probe.neighbors.index import (
@@ -207,7 +208,7 @@ def _describe_kept(stage: Path) -> str:
     """Return how much of an unfinished index is kept, and how to go on, for an error message."""
     if not (stage / CHECKPOINT).is_file():
         return "nothing was kept. Make room, or name another directory for the index: --index"
-    uses = json.loads((stage / CHECKPOINT).read_bytes())["uses"]
+    uses = parse_json((stage / CHECKPOINT).read_bytes())["uses"]
     return f"{uses:,} words are kept. Make room, then run the same again, and it will continue"
 
 
@@ -327,7 +328,7 @@ class _IndexWriter:
     def _resume(self) -> None:
         """Cut all files to what the checkpoint says, or to nothing if it cannot be used."""
         try:
-            state = json.loads((self._stage / CHECKPOINT).read_bytes())
+            state = parse_json((self._stage / CHECKPOINT).read_bytes())
             is_usable = state["of"] == self._settings and all(
                 (self._stage / name).stat().st_size >= size for name, size in state["bytes"].items()
             )
