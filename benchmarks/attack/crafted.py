@@ -230,7 +230,8 @@ def manifest_that_leads_out(source: random.Random, directory: Path) -> Callable[
     path = directory / "outside"
     path.mkdir(exist_ok=True)
     name = source.choice(("../canary", str(directory / "canary"), "a/../../canary"))
-    files = dict.fromkeys((name, "config.json", "model.safetensors"), {"bytes": 1, "sha256": "x"})
+    names = (name, "config.json", "model.safetensors")
+    files = {each: {"bytes": 1, "sha256": "x"} for each in names}
     manifest = {"format": "elmokit-bilm", "version": 1, "files": files}
     (path / "manifest.json").write_text(json.dumps(manifest))
     (path / "config.json").write_text("{}")
@@ -247,7 +248,11 @@ def safetensors_that_lie(source: random.Random, directory: Path) -> Callable[[],
         from seeds import tiny_model
 
         formats.write(tiny_model(), path)
-    entry = {"dtype": "F32", "shape": [1 << source.choice((3, 30, 60))], "data_offsets": [0, 1 << 40]}
+    entry = {
+        "dtype": "F32",
+        "shape": [1 << source.choice((3, 30, 60))],
+        "data_offsets": [0, 1 << 40],
+    }
     header = source.choice(
         (
             b"[" * 100_000,
@@ -278,7 +283,12 @@ def config_of_a_giant(source: random.Random, directory: Path) -> Callable[[], ob
     options = json.loads((pair / "kept.json").read_text())
     huge = source.choice((1 << 31, 1 << 40, 10**30, -5, 0, 1.5, float("nan")))
     key, inner = source.choice(
-        (("lstm", "dim"), ("lstm", "projection_dim"), ("lstm", "n_layers"), ("char_cnn", "n_highway"))
+        (
+            ("lstm", "dim"),
+            ("lstm", "projection_dim"),
+            ("lstm", "n_layers"),
+            ("char_cnn", "n_highway"),
+        )
     )
     options[key][inner] = huge
     (pair / "options.json").write_text(json.dumps(options))

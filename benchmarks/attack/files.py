@@ -5,8 +5,8 @@
     python benchmarks/attack/files.py --only h5 --first 1234 --cases 1
 
 Each case damages one file of a small valid model, data set or cache: flipped bits, cut ends, lying
-numbers, pieces of other formats, deep or wrong JSON, keys twice. Reading it must succeed or raise one
-of elmokit's exceptions with a short message, within bounded memory and time, and must not run
+numbers, pieces of other formats, deep or wrong JSON, keys twice. Reading it must succeed or raise
+one of elmokit's exceptions with a short message, within bounded memory and time, and must not run
 anything, or open a file elsewhere. `crafted` cases are bombs, links, traversals and pickles, which
 must be refused. `--cases` is the number of each kind; 20,000 of each are a million.
 """
@@ -16,7 +16,6 @@ from __future__ import annotations
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,9 +30,7 @@ SIGNED_SHARE = 0.8
 """Share of the damaged files whose checksum is made to fit; else it would notice everything."""
 
 
-def damage_case(
-    seed: Seed, seed_number: int, kind: str, others: list[bytes]
-) -> Case:
+def damage_case(seed: Seed, seed_number: int, kind: str, others: list[bytes]) -> Case:
     """Return a function that damages and reads a seed, and restores it."""
     root = seed.path
     paths = [root] if root.is_file() else sorted(p for p in root.rglob("*") if p.is_file())
@@ -128,11 +125,6 @@ def main() -> None:
     for kind in choose(kinds, arguments.only):
         attack_kind(tally, kind, arguments.seed, numbers)
     tally.finish()
-
-
-def attack_function() -> Callable[[Tally, str, int, range], None]:
-    """Return the attack, for the tests."""
-    return attack_kind
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
-import io
 import json
 import lzma
 import random
@@ -29,6 +28,7 @@ from elmokit.bilm.state import State
 from elmokit.formats import token_cache
 from elmokit.formats.onnx.metadata import make_metadata
 from elmokit.formats.torch_file import read_tensors
+from elmokit.json_text import seal
 from elmokit.text.vocabulary import Vocabulary
 from elmokit.vectors import embed_to_file
 
@@ -290,7 +290,7 @@ def corpus(directory: Path) -> Seed:
     source = random.Random(0)
     lines = [" ".join(source.choices("ant bee cat dog elk".split(), k=4)) for _ in range(60)]
     (directory / "text.txt").write_text("\n".join(lines) + "\n")
-    build_corpus([str(directory / "text.txt")], directory / "corpus", form="tokenized")
+    build_corpus([str(directory / "text.txt")], directory / "corpus", processes=1)
 
     def read(path: Path) -> None:
         opened = Corpus.open(path)
@@ -336,7 +336,7 @@ def task_model(directory: Path) -> Seed:
     elmo = Elmo(random_bilm(TINY), threads=1)
     elmo.save(directory / "bilm")
     sizes = {"hidden": 4, "filters": 3, "characters": 3}
-    settings = Settings("ner", elmo=str(directory / "bilm"), vectors="none", sizes=sizes)
+    settings = Settings(task="ner", elmo=str(directory / "bilm"), vectors="none", sizes=sizes)
     torch.manual_seed(0)
     labels = {"tags": ["O", "B-PER", "E-PER", "I-PER", "S-PER"]}
     trained = Trained.assemble(settings, labels, ["cat", "sat"], elmo)
@@ -355,7 +355,7 @@ def task_model(directory: Path) -> Seed:
 
 
 def _seal(path: Path, content: dict[str, object]) -> None:
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(seal(content)))
 
 
 # -- data sets and text ------------------------------------------------------------------------
@@ -394,9 +394,7 @@ def evaluation_set(directory: Path) -> Seed:
     (directory / "senses" / "x.gold.key.txt").write_text(
         "d0.s0.t0 gas%1:27:00::\nd0.s0.t1 odd%5:00:00:strange:00 odd%3:00:00::\n"
     )
-    return Seed(
-        directory / "senses", lambda path: read_evaluation_set(path / "x.data.xml")
-    )
+    return Seed(directory / "senses", lambda path: read_evaluation_set(path / "x.data.xml"))
 
 
 def wordnet(directory: Path) -> Seed:
@@ -467,9 +465,7 @@ def parquet_text(directory: Path) -> Seed:
 
     table = pa.table({"text": ["A cat sat.", None, "It rained."], "n": [1, 2, 3]})
     pq.write_table(table, directory / "text.parquet")
-    return Seed(
-        directory / "text.parquet", lambda path: list(TextFile(str(path), "text").texts())
-    )
+    return Seed(directory / "text.parquet", lambda path: list(TextFile(str(path), "text").texts()))
 
 
 def _zst(data: bytes) -> bytes:
@@ -566,7 +562,9 @@ QA = json.dumps(
     }
 )
 TREES = "(3 (2 (2 A) (3 good)) (2 (2 film) (2 .)))\n(1 (2 Not) (1 bad))\n(2 -LRB-)\n"
-CONLLU = "# text = A cat\n1\tA\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2\tcat\tcat\tNOUN\tNN\t_\t0\troot\t_\t_\n"
+CONLLU = (
+    "# text = A cat\n1\tA\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2\tcat\tcat\tNOUN\tNN\t_\t0\troot\t_\t_\n"
+)
 SCWS = (
     "1\tBrazil\tn\tnut\tn\tHe was sent to <b> Brazil </b> . It was far .\t"
     "a variety of <b> nut </b>s .\t1.1\t0.0\t1.0\t2.3\n"
@@ -638,8 +636,3 @@ HEAVY: dict[str, Maker] = {
 }
 """Kinds that a library reads, or that consist of several files."""
 SEEDS = {**LIGHT, **HEAVY}
-
-
-def as_stream(data: bytes) -> io.BytesIO:
-    """Return bytes as an open file."""
-    return io.BytesIO(data)

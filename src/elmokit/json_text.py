@@ -11,6 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+DEEPEST = 50
+"""How deep the lists and objects of a model's file may be nested."""
 SEAL = "checksum"
 """Key of the checksum in a sealed object."""
 
@@ -20,15 +22,34 @@ def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
 
     Args:
         text: The text; bytes are UTF-8, UTF-16 or UTF-32.
-        unique: Refuse objects that have a key twice, which programs read in different ways.
+        unique: Refuse what no program writes: objects that have a key twice, which is read in
+            different ways, and values that are nested more than `DEEPEST` times.
 
     Raises:
         ValueError: The text is not JSON, or nested too deeply.
     """
     try:
-        return json.loads(text, object_pairs_hook=_unique if unique else None)
+        value = json.loads(text, object_pairs_hook=_unique if unique else None)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    if unique and _is_deep(value):  # it would break whoever copies it
+        raise ValueError("it is nested too deeply")
+    return value
+
+
+def _is_deep(value: Any) -> bool:
+    """Return whether lists and objects lie in each other more than `DEEPEST` times."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -50,8 +50,12 @@ class CheckedRows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice | npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return some rows: those of a slice with step 1, or those with the given numbers."""
+    def __getitem__(self, rows: int | slice | npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return one row, those of a slice with step 1, or those with the given numbers."""
+        if isinstance(rows, int):
+            row = range(len(self))[rows]
+            one: npt.NDArray[Any] = self._read(row, row + 1)[0]
+            return one
         if isinstance(rows, slice):
             start, stop, step = rows.indices(len(self))
             if step != 1:

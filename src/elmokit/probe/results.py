@@ -223,7 +223,9 @@ def _to_json(measurement: Measurement) -> str:
     """Return JSON with one line per top-level key."""
     lines = (
         f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-        for key, value in seal(measurement).items()
+        for key, value in (
+            measurement if measurement["version"] == 1 else seal(measurement)
+        ).items()
     )
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -185,6 +185,8 @@ class NpzReader:
                 if "job.npy" in self._zip.NameToInfo:
                     self.job = str(self._load("job"))
             names = self._zip.NameToInfo
+            if layout is None and {"lengths.npy", "words.npy", "signature.npy"} & set(names):
+                raise ValueError("it has no layout")
             self.count = sum(name.removesuffix(".npy").isdigit() for name in names)
             self._pooled = "pooled.npy" in names
             self._lengths = self._load("lengths") if "lengths.npy" in names else None

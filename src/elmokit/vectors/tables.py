@@ -35,7 +35,7 @@ import numpy as np
 
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
-from elmokit.json_text import parse_json
+from elmokit.json_text import SEAL, check_seal, parse_json, seal
 from elmokit.vectors.spool import Spool, VectorArray
 
 TableLayout = Literal["words", "pooled"]
@@ -69,7 +69,11 @@ class TableFormat:
         import pyarrow.parquet as pq
 
         schema = _schema(self.layout, spool)
-        options = {"use_dictionary": ["word", "text", "id"], "write_statistics": ["sentence", "id"]}
+        options = {
+            "use_dictionary": ["word", "text", "id"],
+            "write_statistics": ["sentence", "id"],
+            "write_page_checksum": True,
+        }
         with pq.ParquetWriter(path, schema, **options) as out:
             group: list[tuple[int, dict[str, Any], VectorArray]] = []
             size = 0
@@ -144,7 +148,7 @@ def _schema(layout: TableLayout, spool: Spool) -> Any:
     }
     return pa.schema(
         columns | {name: vector for name in _vector_names(layers)},
-        metadata={"elmokit": json.dumps(metadata)},
+        metadata={"elmokit": json.dumps(seal(metadata))},
     )
 
 
@@ -240,8 +244,11 @@ class TableReader:
         import pyarrow.parquet as pq
 
         self.path = path
-        self._damage = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
-        self._file = pq.ParquetFile(path)
+        self._damage = (
+            *(pa.ArrowException, OSError, ValueError, TypeError, KeyError),
+            *(AttributeError, OverflowError, IndexError),
+        )
+        self._file = pq.ParquetFile(path, page_checksum_verification=True)
         try:
             self._open()
         except BaseException as error:
@@ -255,6 +262,8 @@ class TableReader:
     def _open(self) -> None:
         schema, meta = self._file.schema_arrow, self._file.metadata
         metadata = parse_json(schema.metadata[b"elmokit"])
+        if SEAL in metadata:  # since version 0.2
+            check_seal(metadata)
         if int(metadata["layout"]) > VERSION:
             raise FormatError(
                 f"{self.path} has layout {metadata['layout']}, but this version of elmokit reads "
@@ -288,13 +297,19 @@ class TableReader:
         rows = len(table)
         if self._pooled and rows != 1:
             raise FormatError(f"{self.path} is damaged: sentence {position} has {rows} rows, not 1")
-        layers = [
-            np.asarray(
-                table.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False),
-                self._dtype,
-            ).reshape(rows, self._dim)
-            for name in self._columns
-        ]
+        try:
+            layers = [
+                np.asarray(
+                    table.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False),
+                    self._dtype,
+                ).reshape(rows, self._dim)
+                for name in self._columns
+            ]
+        except self._damage as error:
+            raise FormatError(
+                f"{self.path} is damaged: the vectors of sentence {position} cannot be read: "
+                f"{error}"
+            ) from None
         array: VectorArray = np.stack(layers) if self._layers else layers[0].copy()
         return array[..., 0, :] if self._pooled else array
 
@@ -302,7 +317,12 @@ class TableReader:
         """Return the words of a sentence; None if the sentences are pooled."""
         if self._pooled:
             return None
-        words: list[str] = self._rows(position).column("word").to_pylist()
+        try:
+            words: list[str] = self._rows(position).column("word").to_pylist()
+        except self._damage as error:
+            raise FormatError(
+                f"{self.path}: the words of sentence {position} cannot be read: {error}"
+            ) from None
         return words
 
     def ids(self) -> list[str] | None:
