@@ -19,8 +19,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits memory a
     [
         ("files.py", ["--cases", "40", "--only", "semcor", "--only", "srl-json", "--only", "npz"]),
         ("corruption.py", ["--cases", "10", "--only", "checkpoint", "--only", "corpus"]),
-        ("corruption.py", ["--cases", "10", "--only", "index", "--only", "layers"]),
-        ("text.py", ["--cases", "500", "--only", "tokenize", "--only", "sentences"]),
     ],
 )
 def test_an_attack_finds_nothing(script: str, options: list[str]) -> None:
