@@ -307,7 +307,7 @@ def _open(path: Path, dtype: npt.DTypeLike) -> StoredArray:
             array = StoredArray(WeightsFile(path), file.tell(), found, shape)
         if array.file.size != array.offset + array.nbytes:
             raise ValueError(f"it has {array.file.size:,} bytes")
-    except (OSError, ValueError, TypeError) as error:
+    except Exception as error:  # NumPy can raise nearly anything for a damaged header
         raise FormatError(f"{path} is damaged: {error}") from None
     if array.dtype != dtype or len(shape) != 1:
         raise FormatError(

@@ -30,6 +30,7 @@ import zlib
 from array import array as numbers
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, BinaryIO
 
 import numpy as np
@@ -43,7 +44,7 @@ LAYOUT = 2
 """Version of the layout; version 1 has no ids and no pooled vectors."""
 _DAMAGE = (
     *(OSError, EOFError, KeyError, ValueError, TypeError, MemoryError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error),
+    *(zipfile.BadZipFile, zlib.error, SyntaxError, TokenError),
 )
 """What zipfile and NumPy raise for damaged files."""
 
