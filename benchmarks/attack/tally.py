@@ -10,18 +10,23 @@ from collections import Counter
 from collections.abc import Sequence
 
 
-def parse_arguments(description: str, kinds: Sequence[str], cases: int) -> argparse.Namespace:
+def parse_arguments(
+    description: str | None, kinds: Sequence[str], cases: int, *, numbered: bool = False
+) -> argparse.Namespace:
     """Return the options of an attack from the command line; see `make_parser`."""
-    return make_parser(description, kinds, cases).parse_args()
+    return make_parser(description, kinds, cases, numbered=numbered).parse_args()
 
 
-def make_parser(description: str, kinds: Sequence[str], cases: int) -> argparse.ArgumentParser:
+def make_parser(
+    description: str | None, kinds: Sequence[str], cases: int, *, numbered: bool = False
+) -> argparse.ArgumentParser:
     """Return a parser of the options that all attacks have.
 
     Args:
         description: What the attack does; its first line is shown by --help.
         kinds: Names of the kinds of cases.
         cases: Default number of cases.
+        numbered: Whether cases have numbers, by which they can be repeated.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -38,6 +43,10 @@ def make_parser(description: str, kinds: Sequence[str], cases: int) -> argparse.
     parser.add_argument(
         "--only", choices=kinds, action="append", help="only this kind of cases; may be repeated"
     )
+    if numbered:
+        parser.add_argument(
+            "--first", type=int, default=0, help="number of the first case (default: 0)"
+        )
     return parser
 
 
@@ -70,13 +79,18 @@ class Tally:
         """Count a case, with what it has found, if anything."""
         self.counts[kind] += 1
         if finding is not None:
-            self.findings.append(f"{kind}: {finding}")
-            print(f"FOUND {self.findings[-1]}", flush=True)
+            self.find(kind, finding)
+
+    def find(self, kind: str, finding: str) -> None:
+        """Note and print a finding of a case that is counted elsewhere."""
+        self.findings.append(f"{kind}: {finding}")
+        print(f"FOUND {self.findings[-1]}", flush=True)
 
     def finish(self) -> None:
         """Print the counts and a line of JSON, and end the process: 1 if anything was found."""
         for kind, count in self.counts.items():
             print(f"{kind}: {count:,} cases")
+        print(f"{sum(self.counts.values()):,} cases, {len(self.findings):,} findings")
         result = {
             "attack": self.name,
             "seed": self.seed,

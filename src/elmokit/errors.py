@@ -4,9 +4,16 @@ Every message says what was found, what was expected and what to do; the command
 one line. All of them are subclasses of `ElmoError`, so that one `except` clause catches them all.
 """
 
+LONGEST_MESSAGE = 1500
+"""Characters of a message at most; a hostile file can be quoted in one."""
+
 
 class ElmoError(Exception):
     """Base class of all elmokit errors."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if len(text) <= LONGEST_MESSAGE else f"{text[:900]} … {text[-500:]}"
 
 
 class ConfigError(ElmoError, ValueError):

@@ -29,7 +29,7 @@ def test_a_file_that_is_truncated_after_loading(elmo: Elmo, tmp_path: Path, form
     for path in files:
         if path.suffix in (".safetensors", ".hdf5"):
             os.truncate(path, 100)
-    with pytest.raises(FormatError, match="was changed after the model was loaded"):
+    with pytest.raises(FormatError, match="was changed after it was opened"):
         loaded.save(tmp_path / "copy")
     with pytest.raises(FormatError, match="rename"):
         _ = Elmo(loaded.bilm).bilm.fingerprint

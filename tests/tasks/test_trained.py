@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[t
 from elmokit import convert_model, tasks  # noqa: E402
 from elmokit.elmo import Elmo  # noqa: E402
 from elmokit.errors import ConfigError, FormatError, InputError, ModelNotFound  # noqa: E402
+from elmokit.json_text import seal  # noqa: E402
 from elmokit.tasks.fitting import fit  # noqa: E402
 from elmokit.tasks.trained import Trained  # noqa: E402
 
@@ -117,11 +118,14 @@ def test_settings_of_another_version(tmp_path: Path) -> None:
     make(tmp_path, elmo="none")
     path = tmp_path / "out/task.json"
     about = json.loads(path.read_text())
-    path.write_text(json.dumps(about | {"version": 2}))
+    path.write_text(json.dumps(about | {"version": 3}))
     with pytest.raises(FormatError, match="newer"):
         Trained.load(tmp_path / "out")
     about["settings"]["color"] = "red"
     path.write_text(json.dumps(about))
+    with pytest.raises(FormatError, match="its checksum differs"):
+        Trained.load(tmp_path / "out")
+    path.write_text(json.dumps(seal(about)))
     with pytest.raises(ConfigError, match="another version of elmokit"):
         Trained.load(tmp_path / "out")
 

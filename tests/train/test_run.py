@@ -29,6 +29,7 @@ from tests.train.toy import (  # noqa: E402
 from elmokit.bilm.config import LSTMConfig  # noqa: E402
 from elmokit.elmo import Elmo  # noqa: E402
 from elmokit.errors import FormatError, InputError, TrainingError  # noqa: E402
+from elmokit.json_text import seal  # noqa: E402
 from elmokit.nn import kernel  # noqa: E402
 from elmokit.train import checkpoint  # noqa: E402
 from elmokit.train.budget import Budget  # noqa: E402
@@ -156,12 +157,16 @@ def test_a_run_of_an_earlier_version_is_resumed(
     path = out / "training/run.json"
     run = json.loads(path.read_text())
     run["recipe"]["optimiser"] = run["recipe"].pop("optimizer")
+    run["version"] = 1  # which had no checksums
+    del run["checksum"]
     path.write_text(json.dumps(run))
     path = out / "training/checkpoints/step-00000004/state.safetensors"
     arrays = load_file(path)
     old = {name.replace("optimizer.", "optimiser."): array for name, array in arrays.items()}
     assert old.keys() != arrays.keys()
     save_file(old, path)
+    values = path.with_name("state.json")
+    values.write_text(json.dumps(json.loads(values.read_text())["values"]))
     resume(corpus, out, evaluations=4)
     assert model(out) == model(undisturbed[name])
     assert metrics_of(out) == metrics_of(undisturbed[name])
@@ -270,6 +275,9 @@ def test_checkpoint_of_another_network(corpus: Path, tmp_path: Path) -> None:
     run = json.loads(path.read_text())
     run["config"]["lstm"]["cells"] = 32
     path.write_text(json.dumps(run))
+    with pytest.raises(FormatError, match="its checksum differs"):
+        resume(corpus, out, evaluations=4)
+    path.write_text(json.dumps(seal(run)))
     with pytest.raises(FormatError, match="parameters is"):
         resume(corpus, out, evaluations=4)
 

@@ -29,6 +29,7 @@ from elmokit.cli.training_options import (
     resume_options,
     without_none,
 )
+from elmokit.json_text import parse_json
 
 if TYPE_CHECKING:
     from elmokit.bilm.config import BiLMConfig
@@ -278,7 +279,7 @@ def _read_architecture(size: str | None, file: str | None) -> BiLMConfig | None:
     if file is None:
         return sizes.SIZES[size] if size else None
     try:
-        data = json.loads(Path(file).expanduser().read_text(encoding="utf-8"))
+        data = parse_json(Path(file).expanduser().read_text(encoding="utf-8"))
         is_options = "projection_dim" in data["lstm"]
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(

@@ -7,13 +7,13 @@ otherwise go unnoticed. Where no checksum was published, that of the first downl
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from elmokit.errors import ElmoError
+from elmokit.json_text import parse_json
 from elmokit.storage import checksum, write_json
 
 RECORD_FILE = "downloaded.json"
@@ -66,7 +66,7 @@ def make_model_directory(folder: Path) -> None:
 def read_record(folder: Path) -> dict[str, CachedFile] | None:
     """Return the files of a complete folder by name; None without a valid record."""
     try:
-        data = json.loads((folder / RECORD_FILE).read_bytes())
+        data = parse_json((folder / RECORD_FILE).read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, VERSION):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import http.client
-import json
 import os
 import re
 import shutil
@@ -24,6 +23,7 @@ from elmokit.errors import ElmoError, FormatError, ModelNotFound
 from elmokit.fetch.cache import CachedFile
 from elmokit.fetch.http import Unavailable, connection_failure, open_address, public_address
 from elmokit.fetch.published import RemoteFile
+from elmokit.json_text import parse_json
 from elmokit.storage import checksum, write_json
 
 DownloadCallback = Callable[[str, int, int | None], None]
@@ -317,7 +317,7 @@ def _write(out: BinaryIO, block: bytes, part: Path) -> None:
 def _read_note(note: Path, address: str) -> _Version | None:
     """Return the version of the part, if it came from this address."""
     with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
-        version = _Version(**json.loads(note.read_bytes()))
+        version = _Version(**parse_json(note.read_bytes()))
         if version.address == public_address(address):
             return version
     return None

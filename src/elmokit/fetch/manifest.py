@@ -6,12 +6,12 @@ make a model is up to the reader (`formats/native.py`).
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 from elmokit.errors import FormatError
 from elmokit.fetch.cache import RECORD_FILE
+from elmokit.json_text import parse_json
 
 MANIFEST = "manifest.json"
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*\.(?:json|safetensors|txt)")
@@ -26,7 +26,7 @@ def read_manifest(manifest: Path, where: str) -> dict[str, tuple[int, str]]:
         where: Name of the manifest for error messages.
     """
     try:
-        files = json.loads(manifest.read_bytes())["files"]
+        files = parse_json(manifest.read_bytes())["files"]
         entries = {name: (entry["bytes"], entry["sha256"]) for name, entry in files.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FormatError(

@@ -25,6 +25,7 @@ from elmokit.errors import ConfigError, FormatError, InputError
 from elmokit.formats.detect import NATIVE_NAMES, DetectedModel
 from elmokit.formats.source import ModelSource
 from elmokit.formats.stored_arrays import StoredArray, StoredArrays, WeightsFile
+from elmokit.json_text import parse_json
 from elmokit.staging import finish_replacements, replace_files
 from elmokit.storage import checksum
 from elmokit.text.dictionary import Dictionary
@@ -151,7 +152,7 @@ def _stored(path: Path) -> StoredArrays:
     """Return the arrays of a file that was checked, to be read at each use."""
     file = WeightsFile(path)
     start = 8 + int(file.read(0, np.dtype("<u8"), (1,))[0])
-    header = json.loads(file.read(8, np.dtype(np.uint8), (start - 8,)).tobytes())
+    header = parse_json(file.read(8, np.dtype(np.uint8), (start - 8,)).tobytes())
     header.pop("__metadata__", None)
     return StoredArrays(
         {

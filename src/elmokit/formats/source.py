@@ -6,7 +6,6 @@ Only files directly inside it can be read. Knows nothing about what the files me
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from copy import copy
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, BinaryIO
 
 from elmokit.errors import FormatError, ModelNotFound
 from elmokit.formats.tar_archive import TarArchive
+from elmokit.json_text import parse_json
 from elmokit.staging import finish_replacements, pending_files
 
 LARGEST_TEXT = 1 << 30
@@ -116,7 +116,7 @@ class ModelSource:
     def read_json(self, name: str) -> dict[str, Any]:
         """Return the content of a file that holds one JSON object."""
         try:
-            data = json.loads(self.read(name))
+            data = parse_json(self.read(name), unique=True)
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{self.describe(name)} is not valid JSON: {error}") from None
         if not isinstance(data, dict):

@@ -54,8 +54,8 @@ class WeightsFile:
             done += count
         if done < len(buffer) or self._current_state() != self._state:
             raise FormatError(
-                f"{self.path} was changed after the model was loaded: it had {self.size:,} bytes "
-                f"and has {self._current_state()[0]:,}, or other content. Load the model again; to "
+                f"{self.path} was changed after it was opened: it had {self.size:,} bytes "
+                f"and has {self._current_state()[0]:,}, or other content. Load it again; to "
                 "replace a file that is in use, write another one and rename it"
             )
         array.flags.writeable = False
@@ -95,6 +95,9 @@ class StoredArray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Return the array, so that NumPy's functions accept it."""
         return self.read() if dtype is None else self.read().astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        return self.shape[0]
 
     @property
     def nbytes(self) -> int:

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import FormatError, WeightsError
 from elmokit.integrations.loaded_models import load_shared
+from elmokit.json_text import parse_json
 
 INDEX = "elmokit.json"
 
@@ -63,7 +64,7 @@ class SavedModel:
         """Use the model that `to_bytes` has returned."""
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
-            index = json.loads(archive.read(INDEX))
+            index = parse_json(archive.read(INDEX))
         except (zipfile.BadZipFile, KeyError, ValueError):
             raise FormatError("the saved ELMo model is damaged; save the pipeline again") from None
         self._fingerprint = index["fingerprint"]

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import elmokit
 from elmokit.elmo import Elmo
-from elmokit.errors import FormatError, InputError
+from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.fetch.cache import models_root
+from elmokit.json_text import SEAL, check_seal, parse_json, seal
 from elmokit.probe.tables import Table, table_to_csv, table_to_latex
 from elmokit.storage import checksum, explain_write_errors, write_text
 
@@ -28,7 +30,8 @@ ResultRow = dict[str, Any]
 ModelOrName = Elmo | str | Path
 """A loaded model, or the name or path that `Elmo.load` takes."""
 
-FORMAT, VERSION = "elmokit-measurement", 1
+FORMAT, VERSION = "elmokit-measurement", 2
+"""Name and version of the format; files of version 1 have no checksum."""
 UNIDENTIFYING = ("elmokit", "command")
 """Keys of a signature that may differ between two runs of the same measurement."""
 
@@ -100,23 +103,41 @@ def make_measurement(kind: str, signature: Mapping[str, Any], **numbers: Any) ->
 
 def render_tables(measurement: Measurement) -> list[Table]:
     """Return the tables of a measurement."""
-    tables: list[Table] = import_module(KINDS[measurement["kind"]]).render_tables(measurement)
-    return tables
+    with _explain_damage(measurement):
+        tables: list[Table] = import_module(KINDS[measurement["kind"]]).render_tables(measurement)
+        return tables
 
 
 def render_figures(measurement: Measurement) -> list[Figure]:
     """Return the figures of a measurement as SVG."""
-    figures: list[Figure] = import_module(KINDS[measurement["kind"]]).render_figures(measurement)
-    return figures
+    with _explain_damage(measurement):
+        module = import_module(KINDS[measurement["kind"]])
+        figures: list[Figure] = module.render_figures(measurement)
+        return figures
 
 
 def headline(measurement: Measurement) -> tuple[str, str] | None:
     """Return the most important number of a measurement and its description, if it has one."""
-    module = import_module(KINDS[measurement["kind"]])
-    found: tuple[str, str] | None = (
-        module.headline(measurement) if hasattr(module, "headline") else None
-    )
-    return found
+    with _explain_damage(measurement):
+        module = import_module(KINDS[measurement["kind"]])
+        found: tuple[str, str] | None = (
+            module.headline(measurement) if hasattr(module, "headline") else None
+        )
+        return found
+
+
+@contextmanager
+def _explain_damage(measurement: Measurement) -> Iterator[None]:
+    """Turn the errors that a measurement of a damaged or foreign file causes into `FormatError`."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        if isinstance(error, ElmoError):
+            raise
+        raise FormatError(
+            f"a measurement of the kind {measurement['kind']!r} has other content than expected "
+            f"({error!r:.200}); measure again"
+        ) from error
 
 
 # -- files ---------------------------------------------------------------------------------------
@@ -202,7 +223,9 @@ def _to_json(measurement: Measurement) -> str:
     """Return JSON with one line per top-level key."""
     lines = (
         f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-        for key, value in measurement.items()
+        for key, value in (
+            measurement if measurement["version"] == 1 else seal(measurement)
+        ).items()
     )
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -210,18 +233,22 @@ def _to_json(measurement: Measurement) -> str:
 def load_measurement(path: str | Path) -> Measurement:
     """Read the JSON file of a measurement."""
     try:
-        measurement: Measurement = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
+        measurement: Measurement = parse_json(Path(path).expanduser().read_text(encoding="utf-8"))
         known = measurement["format"] == FORMAT and measurement["kind"] in KINDS
-        if not known or "model" not in measurement["signature"]:
+        if not known or not isinstance(measurement["signature"]["model"], str):
             raise KeyError(FORMAT)
+        version = int(measurement["version"])
+        if 1 < version <= VERSION:
+            check_seal(measurement)
+        measurement.pop(SEAL, None)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise FormatError(
-            f"{path} is not a measurement; expected a JSON file that `elmo probe`, `elmo analyze`, "
-            "`elmo neighbors` or `elmo change` wrote"
+            f"{path} is damaged or not a measurement ({error!r:.100}); expected a JSON file that "
+            "`elmo probe`, `elmo analyze`, `elmo neighbors` or `elmo change` wrote"
         ) from None
-    if measurement["version"] > VERSION:
+    if not 1 <= version <= VERSION:
         raise FormatError(f"{path} was written by a newer elmokit; update elmokit to read it")
     return measurement
 

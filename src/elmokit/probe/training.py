@@ -5,11 +5,11 @@ It is read from the metrics file that `elmo pretrain` keeps in the directory of 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from elmokit.elmo import Elmo
 from elmokit.errors import FormatError, InputError
+from elmokit.json_text import parse_json
 from elmokit.probe.results import Figure, Measurement, ResultRow, make_measurement, make_signature
 from elmokit.probe.tables import Table
 from elmokit.text.files import read_lines
@@ -32,7 +32,7 @@ def training_measurement(elmo: Elmo, run: str | Path) -> Measurement:
     metrics = []
     for where, line in read_lines(path):
         try:
-            metrics.append({str(name): value for name, value in json.loads(line).items()})
+            metrics.append({str(name): value for name, value in parse_json(line).items()})
         except (ValueError, AttributeError):
             raise FormatError(f"{where}: found {line[:60]!r}; expected a JSON object") from None
     return make_measurement(

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from elmokit.json_text import parse_json
+
 MEDIA_TYPE = "application/octet-stream"
 
 
@@ -40,7 +42,7 @@ def pack_arrays(fields: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]
 def unpack_arrays(message: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.float32]]]:
     """Return the header and the arrays of a message."""
     end = 4 + int.from_bytes(message[:4], "little")
-    header: dict[str, Any] = json.loads(message[4:end])
+    header: dict[str, Any] = parse_json(message[4:end])
     arrays = {
         name: np.frombuffer(
             message, "<f4", int(np.prod(place["shape"])), end + 4 * place["offset"]

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from elmokit.elmo import Elmo
-from elmokit.errors import TrainingError
+from elmokit.errors import FormatError, TrainingError
 from elmokit.nn.threads import torch_threads
 from elmokit.progress import ProgressCallback, ignore_progress
 from elmokit.storage import explain_write_errors, write_text
@@ -406,6 +406,20 @@ def _load_checkpoint(
 ) -> tuple[FitProgress, dict[str, Tensor]]:
     """Restore model, optimizer and random state; return the progress and the best parameters."""
     tensors, progress = checkpoint.load(path)
+    try:
+        return _restore(tensors, progress, model, optimizer)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise FormatError(
+            f"the checkpoint {path} is damaged: {error!r}. Delete it to go on from the one before"
+        ) from None
+
+
+def _restore(
+    tensors: Mapping[str, Tensor],
+    progress: Mapping[str, Any],
+    model: Any,
+    optimizer: torch.optim.Optimizer,
+) -> tuple[FitProgress, dict[str, Tensor]]:
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}}
     states: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():

@@ -2,7 +2,8 @@
 
 Texts are stored in pieces of some thousand words, one file per piece, named by model and texts: a
 file is complete or absent, so that an interruption costs one piece. Numbers are float16, also for
-texts that are not stored, so that a text has the same vectors wherever it is met.
+texts that are not stored, so that a text has the same vectors wherever it is met. After them, a
+file has a checksum of each word's numbers: a file that is damaged is computed again.
 
 Shape letters: N words, B texts, T words of a text, L LSTM layers, P size of a component, D = 2P.
 A component is the word vector, or the output of one direction of an LSTM layer: 2L+1 in all.
@@ -11,6 +12,8 @@ A component is the word vector, or the output of one direction of an LSTM layer:
 from __future__ import annotations
 
 import hashlib
+import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo
 from elmokit.errors import ElmoError
 from elmokit.fetch.cache import models_root
+from elmokit.formats.checked_rows import CheckedRows, row_checksums
 from elmokit.progress import ProgressCallback, ignore_progress
 from elmokit.storage import atomic_write, explain_write_errors
 
@@ -31,8 +35,10 @@ _Text = tuple[str, ...]
 
 PIECE_WORDS = 32_768
 """Words after which a piece is complete."""
+CHECKED_ROWS = 1024
+"""Words whose numbers are compared with their checksums at once."""
 _ADVICE = "make room, or set ELMOKIT_CACHE to a directory that can be written"
-VERSION = b"1"
+VERSION = b"2"
 """Version of the file format; part of the file names."""
 
 
@@ -53,7 +59,7 @@ class LayerStore:
         """
         self.elmo, self.config, self.dim = elmo, elmo.config, elmo.dim
         self._root = root or layers_root()
-        self._stored: dict[_Text, tuple[_Half, int]] = {}
+        self._stored: dict[_Text, tuple[CheckedRows, int]] = {}
 
     def __deepcopy__(self, memo: object) -> LayerStore:
         """Return itself: nothing in it is trained, so that copies of a task model share it."""
@@ -97,7 +103,7 @@ class LayerStore:
                 layers_LBTD[j, b, :count] = both.reshape(count, -1)
         return torch.from_numpy(layers_LBTD)
 
-    def _load_or_compute(self, texts: Sequence[_Text]) -> _Half:
+    def _load_or_compute(self, texts: Sequence[_Text]) -> CheckedRows:
         path = self._path(texts)
         shape = (sum(map(len, texts)), 2 * self.config.layers - 1, self.dim // 2)
         if (stored := _open(path, shape)) is not None:
@@ -105,7 +111,9 @@ class LayerStore:
         with explain_write_errors(path, kept=_ADVICE):
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_write(path) as temporary, temporary.open("wb") as file:
-                np.save(file, np.concatenate(self._compute(texts)))
+                components = np.concatenate(self._compute(texts))
+                np.save(file, components)
+                np.save(file, row_checksums(components))
         stored = _open(path, shape)
         if stored is None:
             raise ElmoError(f"{path} was written and cannot be read; is the disk full?")
@@ -134,13 +142,25 @@ def _components(layers_LTD: FloatArray) -> _Half:
     return components
 
 
-def _open(path: Path, shape: tuple[int, ...]) -> _Half | None:
-    """Map a stored piece into memory; return None if the file is missing or damaged."""
+def _open(path: Path, shape: tuple[int, ...]) -> CheckedRows | None:
+    """Open a stored piece and check all of it; return None if the file is missing or damaged."""
     try:
-        stored = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)
+            found, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+            if found != shape or fortran or dtype != np.float16:
+                return None
+            start = file.tell()
+            file.seek(math.prod(shape) * dtype.itemsize, os.SEEK_CUR)
+            checksums = np.load(file, allow_pickle=False)
+        if checksums.shape != shape[:1] or checksums.dtype != np.uint32:
+            return None
+        stored = CheckedRows(path, dtype, shape, checksums, start)
+        for first in range(0, len(stored), CHECKED_ROWS):
+            stored[first : first + CHECKED_ROWS]
+        return stored
+    except Exception:  # NumPy can raise nearly anything for a damaged header
         return None
-    return stored if stored.shape == shape and stored.dtype == np.float16 else None
 
 
 def _split_into_pieces(texts: Iterable[_Text]) -> Iterator[list[_Text]]:

@@ -13,6 +13,7 @@ from typing import Any
 import elmokit
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError, TrainingError
+from elmokit.json_text import parse_json
 from elmokit.storage import explain_write_errors, write_text
 from elmokit.tasks.settings import Settings, with_current_keys
 from elmokit.tasks.task import Examples
@@ -28,7 +29,7 @@ COMPARED = ("settings", "preset", "biLM", "data")
 def read_plan(directory: Path) -> dict[str, Any]:
     """Return the plan of the run in a directory: its settings, and checksums of biLM and data."""
     try:
-        plan: dict[str, Any] = json.loads((directory / TRAINING / PLAN).read_text(encoding="utf-8"))
+        plan: dict[str, Any] = parse_json((directory / TRAINING / PLAN).read_text(encoding="utf-8"))
         return {**with_current_keys(plan), "settings": dict(plan["settings"])}
     except (OSError, ValueError, KeyError, TypeError):
         raise TrainingError(

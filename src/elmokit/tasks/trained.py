@@ -24,7 +24,8 @@ from torch import Tensor
 import elmokit
 from elmokit._deprecations import warn_renamed
 from elmokit.elmo import BUILTIN, Elmo
-from elmokit.errors import FormatError, InputError, ModelNotFound
+from elmokit.errors import ElmoError, FormatError, InputError, ModelNotFound
+from elmokit.json_text import SEAL, check_seal, parse_json, seal
 from elmokit.nn.embedding import ElmoEmbedding
 from elmokit.nn.threads import torch_threads
 from elmokit.progress import ProgressCallback, ignore_progress
@@ -39,7 +40,8 @@ from elmokit.tasks.word_embedding import WordEmbedding
 from elmokit.text.sentences import split_sentences
 from elmokit.text.tokenize import tokenize
 
-FORMAT, VERSION = "elmokit task", 1
+FORMAT, VERSION = "elmokit task", 2
+"""Name and version of the format; version 1 has no checksum of task.json."""
 TASK_FILE, MODEL_FILE = "task.json", "model.safetensors"
 KEYS_FILE, VECTORS_FILE = "x.keys.npy", "x.vectors.npy"
 BATCH = 32
@@ -290,7 +292,7 @@ class Trained:
                 for name in names
             },
         }
-        text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps(seal(content), ensure_ascii=False, indent=1) + "\n"
         (stage / TASK_FILE).write_text(text, encoding="utf-8")
         return [*names, TASK_FILE]
 
@@ -313,8 +315,7 @@ class Trained:
             x: StaticVectors | list[str] = content["vocabulary"]
             if KEYS_FILE in content["files"]:
                 keys, vectors = (
-                    np.load(path / name, mmap_mode="r", allow_pickle=False)
-                    for name in (KEYS_FILE, VECTORS_FILE)
+                    np.load(path / name, allow_pickle=False) for name in (KEYS_FILE, VECTORS_FILE)
                 )
                 x = StaticVectors(keys, vectors, content["vectors"])
             trained = cls.assemble(settings, content["facts"], x, bilm)
@@ -330,9 +331,18 @@ def read_task_file(directory: Path) -> dict[str, Any]:
     path = directory / TASK_FILE
     try_to_finish(directory)
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise KeyError(FORMAT)
+        version = int(content["version"])
+        if version != 1 and SEAL not in content and version <= VERSION:
+            raise ValueError("it has no checksum")
+        if 1 < version <= VERSION:
+            check_seal(content)
+        content.pop(SEAL, None)
+        missing = _KEYS - {"weights"} - set(content)  # without weights, a model still predicts
+        if version <= VERSION and missing:
+            raise KeyError(", ".join(sorted(missing)))
     except (FileNotFoundError, NotADirectoryError):
         if not directory.exists():
             raise ModelNotFound(
@@ -343,14 +353,14 @@ def read_task_file(directory: Path) -> dict[str, Any]:
             f"{directory} has no {TASK_FILE}: it is not a trained task model, or its training has "
             "not finished. Train one: elmo task train NAME --train FILE --dev FILE --out DIR"
         ) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise FormatError(
             f"{path} is damaged or something else ({error}); expected a file that "
             "`elmo task train` wrote"
         ) from None
-    if content["version"] > VERSION:
+    if version > VERSION:
         raise FormatError(
-            f"{directory} was written by a newer version of elmokit ({content['elmokit']}); "
+            f"{directory} was written by a newer version of elmokit ({content.get('elmokit')}); "
             "update elmokit"
         )
     return content
@@ -390,6 +400,8 @@ def _word_count(example: Any) -> int:
 
 def _check_files(directory: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
     for name, expected in files.items():
+        if name not in (MODEL_FILE, KEYS_FILE, VECTORS_FILE):
+            raise FormatError(f"{directory / TASK_FILE} lists {name!r:.80}, which is not its file")
         path = directory / name
         if not path.is_file():
             raise FormatError(f"{directory} lacks {name}; copy the whole directory again")
@@ -404,7 +416,12 @@ def _explain_errors(directory: Path) -> Iterator[None]:
 
     try:
         yield
-    except (KeyError, TypeError, RuntimeError, SafetensorError) as error:
+    except ElmoError:
+        raise
+    except (
+        *(KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError),
+        *(OverflowError, EOFError, SafetensorError),
+    ) as error:
         raise FormatError(
             f"{directory} cannot be loaded ({' '.join(str(error).split())[:200]}); "
             "it was written by another version of elmokit"

@@ -16,7 +16,8 @@ from typing import Any
 
 import elmokit
 from elmokit.elmo import Elmo
-from elmokit.errors import InputError
+from elmokit.errors import FormatError, InputError
+from elmokit.json_text import check_seal, parse_json, seal
 from elmokit.storage import checksum, write_text
 from elmokit.tasks.fitting import FitProgress, fit
 from elmokit.tasks.plan import LOG, PLAN, TRAINING
@@ -217,7 +218,7 @@ def run_trial(
         dev=trained.scores,
         test=test,
         weights=trained.model.words.layer_weights(),
-        curve=[json.loads(line)["scores"][main] for line in lines],
+        curve=[parse_json(line)["scores"][main] for line in lines],
         best_epoch=trained.metadata["best_epoch"],
         seconds=trained.metadata["seconds"],
         examples=trained.metadata["train"]["examples"],
@@ -229,7 +230,7 @@ def run_trial(
         "data": dict(data),
         "outcome": asdict(outcome),
     }
-    write_text(path / OUTCOME_FILE, json.dumps(content, indent=1) + "\n")
+    write_text(path / OUTCOME_FILE, json.dumps(seal(content), indent=1) + "\n")
     reporter.report(1.0, f"{main} {outcome.main(main):.2f}", ended=True)
     return outcome
 
@@ -246,14 +247,19 @@ def read_outcome(
         bilm: Fingerprint of its biLM; None for a baseline.
     """
     try:
-        content = json.loads((directory / OUTCOME_FILE).read_text(encoding="utf-8"))
+        content = parse_json((directory / OUTCOME_FILE).read_text(encoding="utf-8"))
+        if set(content) != {"elmokit", "run", "biLM", "data", "outcome"}:  # of version 0.1
+            check_seal(content)
         wanted = (trial.settings.to_full_dict(), dict(data), bilm)
         if (with_current_keys(content["run"]), content["data"], content["biLM"]) == wanted:
             return Outcome(**content["outcome"])
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError):
-        pass
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FormatError(
+            f"{directory / OUTCOME_FILE} is damaged: {error!r}; delete {directory} to repeat the "
+            "run"
+        ) from None
     raise InputError(
         f"{directory} holds a run with other settings, data or biLM; give another directory, or "
         "delete it"

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
 from elmokit.errors import FormatError
+from elmokit.json_text import parse_json
 
 
 class Dictionary(Sequence[str]):
@@ -39,7 +40,7 @@ class Dictionary(Sequence[str]):
             source: Name of the file for error messages.
         """
         try:
-            entries = json.loads(data)
+            entries = parse_json(data)
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{source} is not valid JSON: {error}") from None
         if not isinstance(entries, list):

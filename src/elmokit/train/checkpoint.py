@@ -1,8 +1,9 @@
 """Checkpoints: everything a run needs to go on as if it had never stopped.
 
 A checkpoint is a directory `step-00001234` with state.safetensors (arrays) and state.json (other
-values). It is written under a hidden name and renamed when it is complete, so that the newest
-checkpoint is intact whenever the process dies. Knows nothing about networks.
+values, the checksum of the arrays, and its own). It is written under a hidden name and renamed when
+it is complete, so that the newest checkpoint is intact whenever the process dies; the checksums are
+compared when it is loaded. Knows nothing about networks.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmokit.errors import FormatError
-from elmokit.storage import explain_write_errors, sync_file
+from elmokit.errors import ElmoError, FormatError
+from elmokit.json_text import SEAL, check_seal, parse_json, seal
+from elmokit.storage import checksum, explain_write_errors, sync_file
 
 ARRAYS, VALUES = "state.safetensors", "state.json"
+_SEALED = {"arrays", "values", SEAL}
 KEEP = 2
 """Number of checkpoints to keep; older ones are deleted."""
 
@@ -39,7 +42,8 @@ def save(directory: Path, step: int, arrays: Mapping[str, Tensor], values: dict[
         try:
             stage.mkdir(parents=True)
             save_file(plain, stage / ARRAYS)
-            (stage / VALUES).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+            content = seal({"arrays": checksum(stage / ARRAYS), "values": values})
+            (stage / VALUES).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
             for name in (ARRAYS, VALUES):
                 sync_file(stage / name)
             os.rename(stage, target)
@@ -71,9 +75,18 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     from safetensors.numpy import load_file
 
     try:
+        values = parse_json((path / VALUES).read_text(encoding="utf-8"))
+        if not isinstance(values, dict):
+            raise ValueError(f"{VALUES} holds no object")
+        if set(values) == _SEALED:  # since version 0.2
+            check_seal(values)
+            if checksum(path / ARRAYS) != values["arrays"]:
+                raise ValueError(f"the checksum of {ARRAYS} differs")
+            values = values["values"]
+        elif _SEALED & set(values):
+            raise ValueError(f"{VALUES} has the keys {', '.join(map(repr, values))}")
         arrays = load_file(path / ARRAYS)
-        values = json.loads((path / VALUES).read_text(encoding="utf-8"))
-    except (SafetensorError, ValueError, OSError) as error:
+    except (SafetensorError, ValueError, OSError, ElmoError) as error:
         raise FormatError(
             f"the checkpoint {path} is damaged: {error}. Delete it to go on from the one before"
         ) from None

@@ -9,8 +9,10 @@
     valid-….npy              the same for held-out text, if there is any
 
 A word id is an index into words.txt. Ids below the size of the vocabulary are prediction targets;
-words beyond it are predicted as `<UNK>`. Arrays are memory-mapped. Knows nothing about batches or
-torch.
+words beyond it are predicted as `<UNK>`. All files are compared with their checksums when a corpus
+is opened. The sentences stay in their files and are read when they are needed; they are not mapped
+into memory, so that a file that is truncated meanwhile is an error and not the end of the process.
+Knows nothing about batches or torch.
 
 Shape letters: N words, S sentences, U distinct words.
 """
@@ -19,8 +21,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
-import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -29,13 +29,16 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.errors import FormatError, InputError
+from elmokit.errors import ElmoError, FormatError, InputError
+from elmokit.formats.stored_arrays import StoredArray, WeightsFile
+from elmokit.json_text import check_seal, parse_json
 from elmokit.staging import try_to_finish
 from elmokit.storage import checksum
 from elmokit.text.characters import BOS, EOS
 from elmokit.text.vocabulary import UNKNOWN, Vocabulary
 
-VERSION = 1
+VERSION = 2
+"""Version of corpus.json; version 1 has no checksum of itself."""
 MANIFEST = "corpus.json"
 VOCABULARY, WORDS, COUNTS = "vocab.txt", "words.txt", "counts.npy"
 TRAIN, VALID = "train", "valid"
@@ -80,10 +83,12 @@ class Corpus:
         path = Path(path).expanduser()
         try_to_finish(path)
         metadata = _read_manifest(path)
-        _check_files(path, metadata["files"])
         try:
+            _check_files(path, metadata["files"])
             return cls(path, metadata)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            if isinstance(error, ElmoError):
+                raise
             raise FormatError(
                 f"{path / MANIFEST} is damaged: {error!r}; build the corpus again"
             ) from None
@@ -94,10 +99,8 @@ class Corpus:
         return SpecialIds(*map(self.vocabulary.index_of, (BOS, EOS, UNKNOWN)))
 
     def verify(self) -> None:
-        """Compare every file with its checksum, which `open` does not do; raise if one differs."""
-        for name, entry in self.metadata["files"].items():
-            if checksum(self.path / name) != entry["sha256"]:
-                raise FormatError(f"{self.path / name} is damaged: its checksum differs")
+        """Compare every file with its checksum, as `open` does; raise if one differs."""
+        _check_files(self.path, self.metadata["files"])
 
     def _check(self) -> None:
         vocabulary, words = len(self.vocabulary), len(self.words)
@@ -143,7 +146,7 @@ class Split:
         ids, lengths = [], []
         for i, shard in enumerate(shards):
             base = path / f"{name}-{i:05d}"
-            ids.append(_load(base.with_suffix(".npy"), np.int32))
+            ids.append(_open(base.with_suffix(".npy"), np.int32))
             lengths.append(_load(base.with_suffix(".lengths.npy"), np.int32))
             if len(ids[-1]) != shard["tokens"] or len(lengths[-1]) != shard["sentences"]:
                 raise FormatError(
@@ -181,17 +184,18 @@ class Split:
         lengths_B = self.lengths[indices_B]
         ends_B = np.cumsum(lengths_B, dtype=np.int64)
         total = int(ends_B[-1]) if len(ends_B) else 0
-        # A word's position in its shard: the start of its sentence plus its position there.
-        shift_B = self._starts[indices_B] - (ends_B - lengths_B)
-        positions_N = np.arange(total) + np.repeat(shift_B, lengths_B)
-        if len(self._ids) == 1:
-            return self._ids[0][positions_N], lengths_B
         out_N = np.empty(total, np.int32)
         shard_B = np.searchsorted(self._first, indices_B, side="right") - 1
-        shard_N = np.repeat(shard_B, lengths_B)
-        for shard in np.unique(shard_B).tolist():
-            in_shard_N = shard_N == shard
-            out_N[in_shard_N] = self._ids[shard][positions_N[in_shard_N]]
+        starts_B = self._starts[indices_B]
+        # Sentences that follow each other in a file are read at once.
+        is_next_B = (shard_B[1:] == shard_B[:-1]) & (starts_B[1:] == starts_B[:-1] + lengths_B[:-1])
+        firsts = [0, *(np.flatnonzero(~is_next_B) + 1).tolist()] if len(indices_B) else []
+        ends = ends_B.tolist()
+        for first, after in itertools.pairwise([*firsts, len(indices_B)]):
+            begin = ends[first] - int(lengths_B[first])
+            start = int(starts_B[first])
+            array = self._ids[int(shard_B[first])].rows(start, start + ends[after - 1] - begin)
+            out_N[begin : ends[after - 1]] = array.read()
         return out_N, lengths_B
 
     def __len__(self) -> int:
@@ -202,12 +206,8 @@ class WordList(Sequence[str]):
     """The words of words.txt by their ids, decoded on access."""
 
     def __init__(self, path: Path) -> None:
-        """Map the file into memory."""
-        with path.open("rb") as file:
-            try:
-                self._data: mmap.mmap | bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            except ValueError:  # an empty file cannot be mapped
-                self._data = b""
+        """Read the file."""
+        self._data = path.read_bytes()
         ends = np.flatnonzero(np.frombuffer(self._data, np.uint8) == ord("\n"))
         if len(self._data) and (not len(ends) or ends[-1] != len(self._data) - 1):
             raise FormatError(f"{path} is damaged: its last line is incomplete")
@@ -258,9 +258,11 @@ def _read_manifest(path: Path) -> dict[str, Any]:
             f"{path} {problem}; expected a corpus, made by: elmo corpus TEXT… --out {path}"
         ) from None
     try:
-        metadata = json.loads(data)
+        metadata = parse_json(data)
         version = int(metadata["version"])
-    except (ValueError, KeyError, TypeError) as error:
+        if 1 < version <= VERSION:
+            check_seal(metadata)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise FormatError(f"{manifest} is damaged: {error!r}; build the corpus again") from None
     if version > VERSION:
         raise FormatError(
@@ -274,6 +276,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 def _check_files(path: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
     for name, entry in files.items():
+        if Path(name).name != name:
+            raise FormatError(f"{path / MANIFEST} lists {name!r:.80}; expected plain file names")
         try:
             size = (path / name).stat().st_size
         except FileNotFoundError:
@@ -283,16 +287,30 @@ def _check_files(path: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
                 f"{path / name} has {size:,} bytes, but {MANIFEST} says {entry['bytes']:,}: "
                 "it is damaged or belongs to another corpus"
             )
+        if checksum(path / name) != entry["sha256"]:
+            raise FormatError(
+                f"{path / name} is damaged: its checksum differs; build the corpus again"
+            )
 
 
 def _load(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return the array of a file, mapped into memory."""
+    """Return the array of a file."""
+    return np.asarray(_open(path, dtype).read())
+
+
+def _open(path: Path, dtype: npt.DTypeLike) -> StoredArray:
+    """Return the array of a file, to be read when it is needed."""
     try:
-        array = np.load(path, mmap_mode="r")
-    except ValueError as error:
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)
+            shape, _, found = np.lib.format.read_array_header_1_0(file)
+            array = StoredArray(WeightsFile(path), file.tell(), found, shape)
+        if array.file.size != array.offset + array.nbytes:
+            raise ValueError(f"it has {array.file.size:,} bytes")
+    except Exception as error:  # NumPy can raise nearly anything for a damaged header
         raise FormatError(f"{path} is damaged: {error}") from None
-    if array.dtype != dtype or array.ndim != 1:
+    if array.dtype != dtype or len(shape) != 1:
         raise FormatError(
-            f"{path} has {array.ndim} dimensions of {array.dtype}; expected 1 of {np.dtype(dtype)}"
+            f"{path} has {len(shape)} dimensions of {array.dtype}; expected 1 of {np.dtype(dtype)}"
         )
-    return np.asarray(array)  # without the class np.memmap, which makes indexing slower
+    return array

@@ -13,6 +13,7 @@ from typing import Any
 
 import elmokit
 from elmokit.errors import InputError
+from elmokit.json_text import seal
 from elmokit.staging import commit_directory, try_to_finish
 from elmokit.storage import checksum
 from elmokit.train.corpus import MANIFEST, VERSION, combine_checksums
@@ -47,7 +48,7 @@ def write_manifest(directory: Path, metadata: Mapping[str, Any]) -> None:
         **metadata,
         "files": files,
     }
-    text = json.dumps(manifest, ensure_ascii=False, indent=1)
+    text = json.dumps(seal(manifest), ensure_ascii=False, indent=1)
     (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 

@@ -25,6 +25,7 @@ from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import SOFTMAX
 from elmokit.elmo import Elmo, locate_model
 from elmokit.errors import FormatError, InputError, TrainingError
+from elmokit.json_text import SEAL, check_seal, parse_json, seal
 from elmokit.lm import Perplexity, perplexity
 from elmokit.lm.softmax import Softmax
 from elmokit.nn.state import TensorState
@@ -162,13 +163,17 @@ class _FinetuneSettings:
 
     def write(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        write_text(directory / SETTINGS, json.dumps(asdict(self), indent=2) + "\n")
+        write_text(directory / SETTINGS, json.dumps(seal(asdict(self)), indent=2) + "\n")
 
     @classmethod
     def read(cls, directory: Path) -> _FinetuneSettings:
         path = directory / SETTINGS
         try:
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
+            values = parse_json(path.read_text(encoding="utf-8"))
+            if SEAL in values:  # since version 0.2; any other new key is refused below
+                check_seal(values)
+                del values[SEAL]
+            return cls(**values)
         except FileNotFoundError:
             raise InputError(
                 f"{directory.parent} has no fine-tuning to resume: it has no "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.errors import FormatError
+from elmokit.json_text import parse_json
 from elmokit.storage import write_text
 
 METRICS = "metrics.jsonl"
@@ -66,7 +67,7 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines, 1):
         try:
             if line:
-                yield json.loads(line)
+                yield parse_json(line)
         except ValueError:
             if number < len(lines):
                 raise FormatError(

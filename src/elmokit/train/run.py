@@ -318,7 +318,7 @@ class TrainingRun:
             self._losses += values.get("losses", [])
             if self._early_stopping is not None:
                 self._early_stopping.load(arrays, values)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise FormatError(
                 f"the checkpoint {self._checkpoints / newest} is damaged: {error!r}"
             ) from None

@@ -14,6 +14,7 @@ from typing import Any
 import elmokit
 from elmokit.bilm.config import BiLMConfig
 from elmokit.errors import FormatError, InputError, TrainingError
+from elmokit.json_text import check_seal, parse_json, seal
 from elmokit.storage import write_json
 from elmokit.train.budget import Budget
 from elmokit.train.corpus import Corpus
@@ -21,6 +22,8 @@ from elmokit.train.launch import launch_id
 from elmokit.train.recipe import Recipe
 
 TRAINING, RUN, FINISHED = "training", "run.json", "finished.json"
+VERSION = 2
+"""Version of run.json; version 1 has no checksum."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class RunPlan:
         """Return the contents of run.json."""
         values = {
             "format": "elmokit run",
-            "version": 1,
+            "version": VERSION,
             "elmokit": elmokit.__version__,
             "kind": self.kind,
             "corpus": self.corpus,
@@ -61,7 +64,7 @@ class RunPlan:
         """Write run.json to a directory, atomically, with the torchrun that trains it."""
         directory.mkdir(parents=True, exist_ok=True)
         launch = {} if launch_id() is None else {"launch": launch_id()}
-        write_json(directory / RUN, json.loads(self.to_json()) | launch)
+        write_json(directory / RUN, seal(json.loads(self.to_json()) | launch))
 
     def write_finished(self, directory: Path, **values: Any) -> None:
         """Write finished.json to a directory: the run has spent its budget, and its model is saved.
@@ -70,22 +73,26 @@ class RunPlan:
             directory: The directory `training` of the run.
             values: What else to keep.
         """
-        write_json(directory / FINISHED, {"budget": self.budget.to_dict(), **values})
+        write_json(directory / FINISHED, seal({"budget": self.budget.to_dict(), **values}))
 
     def read_finished(self, directory: Path) -> dict[str, Any] | None:
         """Return the contents of finished.json; None if the run has not ended with this budget."""
         try:
-            values = json.loads((directory / FINISHED).read_text(encoding="utf-8"))
+            values = parse_json((directory / FINISHED).read_text(encoding="utf-8"))
+            check_seal(values)
         except FileNotFoundError:
             return None
-        except ValueError as error:
+        except (ValueError, AttributeError) as error:
             raise FormatError(f"{directory / FINISHED} is damaged: {error!r}") from None
         return dict(values) if values.get("budget") == self.budget.to_dict() else None
 
     @classmethod
     def from_json(cls, text: str) -> RunPlan:
         """Return the plan that `to_json` has written."""
-        values = json.loads(text)
+        return cls._from_dict(parse_json(text))
+
+    @classmethod
+    def _from_dict(cls, values: dict[str, Any]) -> RunPlan:
         return cls(
             BiLMConfig.from_dict(values["config"]),
             Recipe.from_dict(values["recipe"]),
@@ -98,12 +105,15 @@ class RunPlan:
     def read(cls, directory: Path) -> RunPlan:
         """Read run.json from a directory."""
         try:
-            return cls.from_json((directory / RUN).read_text(encoding="utf-8"))
+            values = parse_json((directory / RUN).read_text(encoding="utf-8"))
+            if values["version"] != 1:
+                check_seal(values)
+            return cls._from_dict(values)
         except FileNotFoundError:
             raise InputError(
                 f"{directory.parent} has no run to resume: it has no {directory.name}/{RUN}"
             ) from None
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FormatError(f"{directory / RUN} is damaged: {error!r}") from None
 
     def check_corpus(self, corpus: Corpus, out: Path) -> None:
@@ -142,7 +152,7 @@ def is_begun(out: Path, *, auto_resume: bool) -> bool:
     if auto_resume:
         return True
     try:
-        launch = json.loads(path.read_text(encoding="utf-8")).get("launch")
-    except ValueError:
+        launch = parse_json(path.read_text(encoding="utf-8")).get("launch")
+    except (ValueError, AttributeError):
         return False
     return launch is not None and launch == launch_id()

@@ -32,6 +32,7 @@ import numpy as np
 
 from elmokit.errors import FormatError
 from elmokit.formats.hdf5_writing import create_group, create_hdf5, without_times
+from elmokit.json_text import parse_json
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
 
 NAME = "hdf5"
@@ -174,7 +175,7 @@ class HDF5Reader:
             # A word with a space in it looks like two words: better unknown than wrong.
             return split if len(split) == self._file[str(position)].shape[-2] else None
         try:
-            words: list[str] = json.loads(self._file["elmokit/words"][position])
+            words: list[str] = parse_json(self._file["elmokit/words"][position])
         except _DAMAGE as error:
             raise FormatError(
                 f"{self.path}: the words of sentence {position} cannot be read: {error}"
@@ -208,7 +209,7 @@ class HDF5Reader:
                 f"{self.path} has layout {layout}, but this version of elmokit reads up to "
                 f"{LAYOUT}; update it with: pip install -U elmokit"
             )
-        self.signature = json.loads(group.attrs["signature"])
+        self.signature = parse_json(group.attrs["signature"])
         self.job = group.attrs.get("job")
         self._lengths = group["lengths"][:]
         self._pooled = bool(group.attrs.get("pooled", False))
@@ -239,7 +240,7 @@ class HDF5Reader:
                 f"but not number {missing}"
             )
         if "sentence_to_index" in self._file:
-            mapping = json.loads(self._file["sentence_to_index"][0])
+            mapping = parse_json(self._file["sentence_to_index"][0])
             self._sentences = {int(index): sentence for sentence, index in mapping.items()}
         return count
 

@@ -30,11 +30,13 @@ import zlib
 from array import array as numbers
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 
 from elmokit.errors import FormatError
+from elmokit.json_text import parse_json
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
 
 NAME = "npz"
@@ -42,7 +44,7 @@ LAYOUT = 2
 """Version of the layout; version 1 has no ids and no pooled vectors."""
 _DAMAGE = (
     *(OSError, EOFError, KeyError, ValueError, TypeError, MemoryError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error),
+    *(zipfile.BadZipFile, zlib.error, SyntaxError, TokenError),
 )
 """What zipfile and NumPy raise for damaged files."""
 
@@ -192,10 +194,12 @@ class NpzReader:
                     f"{LAYOUT}; update it with: pip install -U elmokit"
                 )
             if layout is not None:
-                self.signature = json.loads(str(self._load("signature")))
+                self.signature = parse_json(str(self._load("signature")))
                 if "job.npy" in self._zip.NameToInfo:
                     self.job = str(self._load("job"))
             names = self._zip.NameToInfo
+            if layout is None and {"lengths.npy", "words.npy", "signature.npy"} & set(names):
+                raise ValueError("it has no layout")
             self.count = sum(name.removesuffix(".npy").isdigit() for name in names)
             self._pooled = "pooled.npy" in names
             self._lengths = self._load("lengths") if "lengths.npy" in names else None
@@ -246,7 +250,7 @@ class NpzReader:
         try:
             lines = self._lines or self._open_lines()
             lines.seek(self._ends[position])
-            words: list[str] = json.loads(
+            words: list[str] = parse_json(
                 lines.read(self._ends[position + 1] - self._ends[position])
             )
         except (*_DAMAGE, IndexError) as error:
@@ -278,7 +282,10 @@ class NpzReader:
 
     def _load(self, name: str) -> Any:
         with self._zip.open(f"{name}.npy") as entry:
-            return np.lib.format.read_array(entry, allow_pickle=False)
+            array = np.lib.format.read_array(entry, allow_pickle=False)
+            if entry.read(1):  # a header that lies; the checksum is compared only at the end
+                raise ValueError(f"{name} is larger than its header says")
+            return array
 
     def _open_lines(self) -> IO[bytes]:
         """Find out where each line of `words` ends, once; the lines themselves stay in the file."""

@@ -36,6 +36,7 @@ import numpy as np
 
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
+from elmokit.json_text import SEAL, check_seal, parse_json, seal
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
 from elmokit.vectors.tables import TableReader, read_ids, table_layout
 
@@ -76,10 +77,14 @@ def write(path: Path, spool: Spool) -> None:
             "words_json": pa.string(),
             **({"id": pa.string()} if spool.has_ids else {}),
         },
-        metadata={"elmokit": json.dumps(metadata)},
+        metadata={"elmokit": json.dumps(seal(metadata))},
     )
     # Vectors do not repeat values: a dictionary or statistics would only cost time.
-    options = {"use_dictionary": False, "write_statistics": ["index"]}
+    options = {
+        "use_dictionary": False,
+        "write_statistics": ["index"],
+        "write_page_checksum": True,
+    }
     with pq.ParquetWriter(path, schema, **options) as out:
         texts: list[bytes] = []
         arrays: list[VectorArray] = []
@@ -163,9 +168,9 @@ class ParquetReader:
         import pyarrow.parquet as pq
 
         self.path = path
-        self._damage = (pa.ArrowException, OSError, ValueError, TypeError)
+        self._damage = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError)
         try:
-            self._file = pq.ParquetFile(path)
+            self._file = pq.ParquetFile(path, page_checksum_verification=True)
         except self._damage as error:
             raise FormatError(f"{path} cannot be read as a Parquet file: {error}") from None
         try:
@@ -202,7 +207,7 @@ class ParquetReader:
         """Return the words of a sentence."""
         shape, words, exact = self._row(position, "shape", "words", "words_json")
         try:
-            sentence = json.loads(exact.as_py()) if exact.is_valid else words.as_py()
+            sentence = parse_json(exact.as_py()) if exact.is_valid else words.as_py()
         except ValueError as error:
             raise FormatError(
                 f"{self.path} is damaged: words_json of row {position} is not valid JSON: {error}"
@@ -243,7 +248,9 @@ class ParquetReader:
                     f"{', '.join(expected)} with {name} of the type {kind}"
                 )
         try:
-            metadata = json.loads((schema.metadata or {})[b"elmokit"])
+            metadata = parse_json((schema.metadata or {})[b"elmokit"])
+            if SEAL in metadata:  # since version 0.2
+                check_seal(metadata)
             self.signature: dict[str, Any] | None = metadata["signature"]
             self.job: str | None = metadata.get("job")
             layout = int(metadata["layout"])

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import FormatError, InputError
+from elmokit.json_text import parse_json
 from elmokit.storage import sync_directory, try_lock
 
 VectorArray = npt.NDArray[np.floating[Any]]
@@ -224,7 +225,7 @@ def job_hash(header: Mapping[str, Any], texts: Iterable[bytes]) -> str:
 
 def parse_text(text: bytes) -> tuple[str | None, list[str]]:
     """Return the id, None without one, and the words of a sentence from the text of its record."""
-    entry = json.loads(text)
+    entry = parse_json(text)
     return (entry.get("id"), entry["words"]) if isinstance(entry, dict) else (None, entry)
 
 
@@ -296,7 +297,7 @@ def _read_header(path: Path, restart: bool) -> tuple[dict[str, Any], int] | None
             f"{path} is damaged: its header does not match its checksum; start again with "
             "restart=True (--restart)"
         )
-    header: dict[str, Any] = json.loads(text)
+    header: dict[str, Any] = parse_json(text)
     return header, start + size
 
 

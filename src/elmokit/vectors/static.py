@@ -60,7 +60,7 @@ def _read_glove() -> tuple[list[str], FloatArray]:
         )
     data = Path(package.origin).parent / "data"
     words = parquet.read_table(data / "glove_6B_index.parquet").column(0).to_pylist()
-    vectors = np.load(data / "glove_6B_50d_emb.npy", mmap_mode="r", allow_pickle=False)
+    vectors = np.load(data / "glove_6B_50d_emb.npy", allow_pickle=False)
     if len(words) != len(vectors):
         raise FormatError(
             f"{data} has {len(words)} words but {len(vectors)} vectors; install the package again"

@@ -35,6 +35,7 @@ import numpy as np
 
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
+from elmokit.json_text import SEAL, check_seal, parse_json, seal
 from elmokit.vectors.spool import Spool, VectorArray
 
 TableLayout = Literal["words", "pooled"]
@@ -68,7 +69,11 @@ class TableFormat:
         import pyarrow.parquet as pq
 
         schema = _schema(self.layout, spool)
-        options = {"use_dictionary": ["word", "text", "id"], "write_statistics": ["sentence", "id"]}
+        options = {
+            "use_dictionary": ["word", "text", "id"],
+            "write_statistics": ["sentence", "id"],
+            "write_page_checksum": True,
+        }
         with pq.ParquetWriter(path, schema, **options) as out:
             group: list[tuple[int, dict[str, Any], VectorArray]] = []
             size = 0
@@ -81,7 +86,7 @@ class TableFormat:
                 if group and size + array.nbytes > TABLE_GROUP_BYTES:
                     out.write_table(_table(self.layout, schema, group))
                     group, size = [], 0
-                group.append((number, json.loads(text), array))
+                group.append((number, parse_json(text), array))
                 size += array.nbytes + len(text)
             if group:
                 out.write_table(_table(self.layout, schema, group))
@@ -143,7 +148,7 @@ def _schema(layout: TableLayout, spool: Spool) -> Any:
     }
     return pa.schema(
         columns | {name: vector for name in _vector_names(layers)},
-        metadata={"elmokit": json.dumps(metadata)},
+        metadata={"elmokit": json.dumps(seal(metadata))},
     )
 
 
@@ -196,7 +201,7 @@ def table_layout(path: Path) -> TableLayout | None:
     import pyarrow.parquet as pq
 
     try:
-        metadata = json.loads((pq.read_schema(path).metadata or {})[b"elmokit"])
+        metadata = parse_json((pq.read_schema(path).metadata or {})[b"elmokit"])
         rows = metadata.get("rows")
     except Exception:  # whatever is wrong with the file is reported by the reader of arrays
         return None
@@ -239,8 +244,11 @@ class TableReader:
         import pyarrow.parquet as pq
 
         self.path = path
-        self._damage = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
-        self._file = pq.ParquetFile(path)
+        self._damage = (
+            *(pa.ArrowException, OSError, ValueError, TypeError, KeyError),
+            *(AttributeError, OverflowError, IndexError),
+        )
+        self._file = pq.ParquetFile(path, page_checksum_verification=True)
         try:
             self._open()
         except BaseException as error:
@@ -253,12 +261,14 @@ class TableReader:
 
     def _open(self) -> None:
         schema, meta = self._file.schema_arrow, self._file.metadata
-        metadata = json.loads(schema.metadata[b"elmokit"])
+        metadata = parse_json(schema.metadata[b"elmokit"])
         if int(metadata["layout"]) > VERSION:
             raise FormatError(
                 f"{self.path} has layout {metadata['layout']}, but this version of elmokit reads "
                 f"up to {VERSION}; update it with: pip install -U elmokit"
             )
+        if SEAL in metadata:  # since version 0.2
+            check_seal(metadata)
         self.signature: dict[str, Any] | None = metadata["signature"]
         self.job: str | None = metadata.get("job")
         self.count = int(metadata["sentences"])
@@ -287,13 +297,19 @@ class TableReader:
         rows = len(table)
         if self._pooled and rows != 1:
             raise FormatError(f"{self.path} is damaged: sentence {position} has {rows} rows, not 1")
-        layers = [
-            np.asarray(
-                table.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False),
-                self._dtype,
-            ).reshape(rows, self._dim)
-            for name in self._columns
-        ]
+        try:
+            layers = [
+                np.asarray(
+                    table.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False),
+                    self._dtype,
+                ).reshape(rows, self._dim)
+                for name in self._columns
+            ]
+        except self._damage as error:
+            raise FormatError(
+                f"{self.path} is damaged: the vectors of sentence {position} cannot be read: "
+                f"{error}"
+            ) from None
         array: VectorArray = np.stack(layers) if self._layers else layers[0].copy()
         return array[..., 0, :] if self._pooled else array
 
@@ -301,7 +317,12 @@ class TableReader:
         """Return the words of a sentence; None if the sentences are pooled."""
         if self._pooled:
             return None
-        words: list[str] = self._rows(position).column("word").to_pylist()
+        try:
+            words: list[str] = self._rows(position).column("word").to_pylist()
+        except self._damage as error:
+            raise FormatError(
+                f"{self.path}: the words of sentence {position} cannot be read: {error}"
+            ) from None
         return words
 
     def ids(self) -> list[str] | None:

@@ -307,7 +307,7 @@ def test_damage(elmo: Elmo, tmp_path: Path) -> None:
         (MANIFEST, newer, "another version"),
         ("vectors.f16", vectors[:-1], "instead of"),
         ("vectors.f16", None, "missing"),
-        ("forms.txt", b"one\ntwo\n", "do not fit"),
+        ("forms.txt", b"one\ntwo\n", "the checksum of forms.txt differs"),
     ]:
         with pytest.raises(FormatError, match=message):
             Index.open(damaged(name, content))

@@ -36,6 +36,10 @@ def model(
         "settings": toy.settings(**({"elmo": "some"} | asked)).to_dict(),
         "biLM": biLM,
         "weights": learned,
+        "scores": {},
+        "facts": {},
+        "vocabulary": [],
+        "vectors": None,
         "files": {"model.safetensors": {"sha256": hashlib.sha256(str(place).encode()).hexdigest()}},
     }
     (place / "training").mkdir(parents=True)

@@ -7,7 +7,6 @@ else, so that the package onnx is not needed for that.
 
 from __future__ import annotations
 
-import json
 from typing import Any, BinaryIO
 
 import elmokit
@@ -23,6 +22,7 @@ from elmokit.formats.onnx.graph import (
     WORD_IDS,
     unknown_row,
 )
+from elmokit.json_text import parse_json
 from elmokit.text.characters import NAMED_UNKNOWN
 
 FORMAT, VERSION = "elmokit-onnx", 1
@@ -176,7 +176,7 @@ def read_metadata(file: BinaryIO, where: str) -> dict[str, Any]:
 
 def _parse(data: bytes, where: str) -> dict[str, Any]:
     try:
-        metadata = json.loads(data)
+        metadata = parse_json(data)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"the metadata of {where} is not valid JSON: {error}") from None
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ import numpy.typing as npt
 from elmokit.bilm.weights import FloatArray
 from elmokit.errors import FormatError, MissingExtra
 from elmokit.extras import require
+from elmokit.formats.checked_rows import CheckedRows
+from elmokit.json_text import check_seal, parse_json, seal
 from elmokit.progress import StageCallback
 
 GRAPH_FILE, PARTIAL_FILE, INFO_FILE = "graph.usearch", "graph.partial", "graph.json"
@@ -31,6 +34,11 @@ SAVE_INTERVAL = 125_000
 """Vectors that are added between two saves of an unfinished graph."""
 RECALL_QUERIES, RECALL_AT = 100, 10
 """Vectors that are looked up to measure the recall, and how many nearest of each."""
+CRC = "crc32"
+_OLD_KEYS = {
+    *("connectivity", "expansion_add", "expansion_search", "storage", f"recall_at_{RECALL_AT}")
+}
+"""Keys of graph.json in version 0.1, which had no checksums."""
 TOLERANCE = 1e-6
 """Cosines that differ by less count as equal."""
 
@@ -48,17 +56,22 @@ def is_available() -> bool:
 
 
 class Graph:
-    """A finished graph, mapped into memory."""
+    """A finished graph, in memory: usearch would map its file, and trusts what is in it."""
 
     def __init__(self, directory: Path) -> None:
         """Open the files that `build_graph` wrote into a directory."""
         usearch = _import_usearch()
         try:
-            self.info: dict[str, Any] = json.loads((directory / INFO_FILE).read_bytes())
-            self._index = usearch.Index.restore(str(directory / GRAPH_FILE), view=True)
+            self.info: dict[str, Any] = parse_json((directory / INFO_FILE).read_bytes())
+            self._data = (directory / GRAPH_FILE).read_bytes()  # the index refers to it
+            if set(self.info) != _OLD_KEYS:
+                check_seal(self.info)
+                if zlib.crc32(self._data) != self.info[CRC]:
+                    raise ValueError("its checksum differs")
+            self._index = usearch.Index.restore(self._data, view=True)
             if self._index is None:
                 raise ValueError("no index")
-        except (OSError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError, TypeError, KeyError) as error:
             raise FormatError(
                 f"{directory / GRAPH_FILE} is damaged ({error}); delete the directory and index "
                 "the corpus again"
@@ -76,7 +89,7 @@ class Graph:
 
 
 def build_graph(
-    directory: Path, vectors_ND: npt.NDArray[np.float16], callback: StageCallback
+    directory: Path, vectors_ND: npt.NDArray[np.float16] | CheckedRows, callback: StageCallback
 ) -> None:
     """Build the graph of vectors of length 1; an unfinished graph in the directory is continued.
 
@@ -111,12 +124,15 @@ def build_graph(
         "expansion_search": EXPANSION_SEARCH,
         "storage": "int8",
         f"recall_at_{RECALL_AT}": _measure_recall(index, vectors_ND, callback),
+        CRC: zlib.crc32(partial.read_bytes()),
     }
-    (directory / INFO_FILE).write_text(json.dumps(info, indent=1) + "\n", encoding="utf-8")
+    (directory / INFO_FILE).write_text(json.dumps(seal(info), indent=1) + "\n", encoding="utf-8")
     os.replace(partial, directory / GRAPH_FILE)
 
 
-def cosine_similarities(vectors_ND: npt.NDArray[np.float16], queries_QD: FloatArray) -> FloatArray:
+def cosine_similarities(
+    vectors_ND: npt.NDArray[np.float16] | CheckedRows, queries_QD: FloatArray
+) -> FloatArray:
     """Return the cosines (Q, N) of vectors of length 1, block by block to save memory."""
     cosines_QN = np.empty((len(queries_QD), len(vectors_ND)), np.float32)
     for first in range(0, len(vectors_ND), BLOCK_SIZE):
@@ -126,7 +142,7 @@ def cosine_similarities(vectors_ND: npt.NDArray[np.float16], queries_QD: FloatAr
 
 
 def _measure_recall(
-    index: Any, vectors_ND: npt.NDArray[np.float16], callback: StageCallback
+    index: Any, vectors_ND: npt.NDArray[np.float16] | CheckedRows, callback: StageCallback
 ) -> float:
     """Return the share of the nearest vectors that the graph finds; ties are as good."""
     count = min(RECALL_QUERIES, len(vectors_ND))

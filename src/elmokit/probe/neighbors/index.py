@@ -14,8 +14,9 @@ Shape letters: N uses, S sentences, V word forms (different spellings), D size o
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+import math
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,8 +26,10 @@ import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo, LayerChoice, Sentence
-from elmokit.errors import FormatError, InputError
+from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.extras import install_command
+from elmokit.formats.checked_rows import CheckedRows
+from elmokit.json_text import check_seal, parse_json
 from elmokit.probe.context import ContextChoice
 from elmokit.probe.neighbors import graph
 from elmokit.probe.neighbors.word_use import unit_length
@@ -35,7 +38,8 @@ from elmokit.progress import StageCallback, ignore_stages
 if TYPE_CHECKING:
     from elmokit.train.chunks import TextForm
 
-FORMAT, VERSION = "elmokit-index", 1
+FORMAT, VERSION = "elmokit-index", 2
+"""Name and version of the format; indexes of version 1 have no checksums."""
 MANIFEST = "manifest.json"
 VECTORS, CHARACTERS, FORM_NUMBERS, LENGTHS, FORMS = (
     "vectors.f16",
@@ -45,6 +49,7 @@ VECTORS, CHARACTERS, FORM_NUMBERS, LENGTHS, FORMS = (
     "forms.txt",
 )
 FIRST, ORDER = "first.i32", "order.i64"
+VECTOR_CHECKSUMS, CHARACTER_CHECKSUMS = "vectors.crc", "characters.crc"
 GRAPH_FROM = 50_000
 """Uses from which on a graph is built; fewer are all compared in some hundredths of a second."""
 DIGITS = 6
@@ -68,7 +73,7 @@ class Index:
     """An index of the word uses of a corpus, on disk; make one by `build`, `open`, `from_files`."""
 
     def __init__(self, directory: Path, manifest: dict[str, Any]) -> None:
-        """Map the files of an index; use `Index.open`, which reads the manifest."""
+        """Open the files of an index; use `Index.open`, which reads the manifest."""
         self.directory = directory
         """Directory of the index."""
         self.manifest = manifest
@@ -76,22 +81,30 @@ class Index:
         uses, sentences, forms, dim = (
             int(manifest[name]) for name in ("words", "sentences", "forms", "dim")
         )
-        self.vectors_ND = self._map_file(VECTORS, np.float16, (uses, dim))
+        self._checksums: Mapping[str, int] | None = manifest.get("crc32")
+        self.vectors_ND = self._open_rows(VECTORS, VECTOR_CHECKSUMS, (uses, dim))
         """Vector of each use, of length 1."""
         self.context: ContextChoice = manifest.get("context", "word")
         """What a vector stands for: `"word"`, or `"sentence"` with the mean of its sentence."""
         width = dim if self.context == "word" else dim // 2
-        self.characters_VD = self._map_file(CHARACTERS, np.float16, (forms, width))
+        self.characters_VD = self._open_rows(CHARACTERS, CHARACTER_CHECKSUMS, (forms, width))
         """Context-free vector (layer 0) of each word form, of length 1."""
-        self._form_N = self._map_file(FORM_NUMBERS, np.int32, (uses,))
-        self._order_N = self._map_file(ORDER, np.int64, (uses,))
-        self._first_S = self._map_file(FIRST, np.int32, (sentences,))
-        lengths_S = self._map_file(LENGTHS, np.int32, (sentences,))
+        self._form_N = self._read_array(FORM_NUMBERS, np.int32, (uses,))
+        self._order_N = self._read_array(ORDER, np.int64, (uses,))
+        self._first_S = self._read_array(FIRST, np.int32, (sentences,))
+        lengths_S = self._read_array(LENGTHS, np.int32, (sentences,))
         self._starts_S = np.concatenate([[0], np.cumsum(lengths_S, dtype=np.int64)])
-        text = (directory / FORMS).read_bytes().decode("utf-8", "surrogatepass")
+        text = self._read_file(FORMS).decode("utf-8", "surrogatepass")
         self.forms = text.split("\n")[:-1]
         """Word forms as they are spelled in the corpus, in the order of their first use."""
-        if len(self.forms) != forms or self._starts_S[-1] != uses:
+        if (
+            len(self.forms) != forms
+            or self._starts_S[-1] != uses
+            or (len(lengths_S) and lengths_S.min() < 1)
+            or not _are_below(self._form_N, forms)
+            or not _are_below(self._order_N, uses)
+            or not _are_below(self._first_S, sentences)
+        ):
             raise FormatError(_unusable(directory, "its files do not fit each other"))
         self._graph: graph.Graph | None = None
         if (directory / graph.GRAPH_FILE).exists() and graph.is_available():
@@ -148,7 +161,7 @@ class Index:
         """Open a complete index."""
         path = Path(directory).expanduser()
         try:
-            manifest = json.loads((path / MANIFEST).read_bytes())
+            manifest = parse_json((path / MANIFEST).read_bytes())
             known = manifest["format"] == FORMAT
         except FileNotFoundError:
             raise InputError(
@@ -158,9 +171,16 @@ class Index:
             known = False
         if not known:
             raise FormatError(_unusable(path, f"{MANIFEST} is not that of an index"))
-        if manifest["version"] != VERSION:
+        if manifest["version"] not in (1, VERSION):
             raise FormatError(_unusable(path, "it was made by another version of elmokit"))
-        return cls(path, manifest)
+        try:
+            if manifest["version"] != 1:
+                check_seal(manifest)
+            return cls(path, manifest)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            if isinstance(error, ElmoError):
+                raise
+            raise FormatError(_unusable(path, f"it is damaged: {error!r:.100}")) from None
 
     @classmethod
     def from_files(
@@ -362,17 +382,41 @@ class Index:
                     break
         return neighbors
 
-    def _map_file(self, name: str, dtype: type[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        path = self.directory / name
-        expected = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    def _open_rows(self, name: str, checksums: str, shape: tuple[int, ...]) -> CheckedRows:
+        """Open a file of vectors, which are read and checked when they are needed."""
+        self._check_size(name, math.prod(shape) * np.dtype(np.float16).itemsize)
+        checksums_N = None
+        if self._checksums is not None:
+            checksums_N = self._read_array(checksums, np.uint32, shape[:1])
+        return CheckedRows(self.directory / name, "<f2", shape, checksums_N)
+
+    def _read_array(self, name: str, dtype: type[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        self._check_size(name, math.prod(shape) * np.dtype(dtype).itemsize)
+        data = self._read_file(name)
+        return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).reshape(shape)
+
+    def _check_size(self, name: str, expected: int) -> None:
         try:
-            size = path.stat().st_size
+            size = (self.directory / name).stat().st_size
         except OSError:
             raise FormatError(_unusable(self.directory, f"{name} is missing")) from None
         if size != expected:
             reason = f"{name} has {size} bytes instead of {expected}"
             raise FormatError(_unusable(self.directory, reason))
-        return np.memmap(path, np.dtype(dtype).newbyteorder("<"), "r", shape=shape)
+
+    def _read_file(self, name: str) -> bytes:
+        """Return the content of a file, after comparing it with its checksum."""
+        try:
+            data = (self.directory / name).read_bytes()
+        except OSError:
+            raise FormatError(_unusable(self.directory, f"{name} is missing")) from None
+        if self._checksums is not None and zlib.crc32(data) != self._checksums[name]:
+            raise FormatError(_unusable(self.directory, f"the checksum of {name} differs"))
+        return data
+
+
+def _are_below(numbers: npt.NDArray[Any], limit: int) -> bool:
+    return not len(numbers) or 0 <= int(numbers.min()) <= int(numbers.max()) < limit
 
 
 def nearest_distinct(

@@ -16,6 +16,7 @@ import os
 import shutil
 import tempfile
 import warnings
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -28,10 +29,13 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo, LayerChoice, Sentence
 from elmokit.errors import FormatError, InputError
 from elmokit.fetch.cache import models_root
+from elmokit.formats.checked_rows import CheckedRows, row_checksums
+from elmokit.json_text import check_seal, parse_json, seal
 from elmokit.probe.context import ContextChoice, check_context, pool_context
 from elmokit.probe.corpus_files import limit_words, list_corpus_files
 from elmokit.probe.neighbors import graph
 from elmokit.probe.neighbors.index import (
+    CHARACTER_CHECKSUMS,
     CHARACTERS,
     FIRST,
     FORM_NUMBERS,
@@ -40,6 +44,7 @@ from elmokit.probe.neighbors.index import (
     LENGTHS,
     MANIFEST,
     ORDER,
+    VECTOR_CHECKSUMS,
     VECTORS,
     VERSION,
     Index,
@@ -54,6 +59,12 @@ from elmokit.train.text_reader import TextReader
 from elmokit.vectors.shards import PLAN_FILE, is_sharded_job
 
 CHECKPOINT, LOCK = "checkpoint.json", ".lock"
+CHECKED_FILES = (
+    *(FORM_NUMBERS, LENGTHS, FORMS, VECTOR_CHECKSUMS, CHARACTER_CHECKSUMS),
+    *(FIRST, ORDER),
+)
+"""Files that are compared with their checksums when an index is opened; the last two are made at
+the end. Vectors are compared row by row when they are read."""
 CHECKPOINT_WORDS = 50_000
 """Words between two checkpoints; an interruption costs about as many."""
 EMBEDDING = "embedding"
@@ -214,7 +225,8 @@ def build_index(
         _write_order(stage, writer)
         if writer.uses >= graph_from and settings["layer"] != 0 and graph.is_available():
             shape = (writer.uses, settings["dim"])
-            vectors_ND = np.memmap(stage / VECTORS, "<f2", "r", shape=shape)
+            checksums_N = np.fromfile(stage / VECTOR_CHECKSUMS, "<u4")
+            vectors_ND = CheckedRows(stage / VECTORS, "<f2", shape, checksums_N)
             graph.build_graph(stage, vectors_ND, callback)
         manifest = {
             "format": FORMAT,
@@ -226,8 +238,9 @@ def build_index(
             "sentences": writer.sentences,
             "forms": len(writer.forms),
             "graph_from": graph_from,
+            "crc32": {name: zlib.crc32((stage / name).read_bytes()) for name in CHECKED_FILES},
         }
-        write_json(stage / MANIFEST, manifest)
+        write_json(stage / MANIFEST, seal(manifest))
         (stage / CHECKPOINT).unlink()
         (stage / LOCK).unlink()
         if directory.exists():
@@ -239,7 +252,7 @@ def _describe_kept(stage: Path) -> str:
     """Return how much of an unfinished index is kept, and how to go on, for an error message."""
     if not (stage / CHECKPOINT).is_file():
         return "nothing was kept. Make room, or name another directory for the index: --index"
-    uses = json.loads((stage / CHECKPOINT).read_bytes())["uses"]
+    uses = parse_json((stage / CHECKPOINT).read_bytes())["uses"]
     return f"{uses:,} words are kept. Make room, then run the same again, and it will continue"
 
 
@@ -274,13 +287,14 @@ class _IndexWriter:
         self._stage, self._settings = stage, settings
         self.uses = self.sentences = 0
         self.forms: dict[str, int] = {}
+        self._checksums: dict[str, int] = {}
         self._text_hash = hashlib.sha256().hexdigest()
         self._files: dict[str, BinaryIO] = {}
         self._open_files = ExitStack()
 
     def __enter__(self) -> _IndexWriter:
         self._resume()
-        for name in (VECTORS, CHARACTERS, FORM_NUMBERS, LENGTHS, FORMS):
+        for name in (*CHECKED_FILES[:-2], VECTORS, CHARACTERS):
             self._files[name] = self._open_files.enter_context((self._stage / name).open("ab"))
         return self
 
@@ -344,14 +358,23 @@ class _IndexWriter:
                         "break; tokenize it first"
                     )
                 number = self.forms[word] = len(self.forms)
-                self._files[FORMS].write(f"{word}\n".encode("utf-8", "surrogatepass"))
-                self._files[CHARACTERS].write(_to_float16(character_D[None]))
+                self._write(FORMS, f"{word}\n".encode("utf-8", "surrogatepass"))
+                self._write_rows(CHARACTERS, CHARACTER_CHECKSUMS, character_D[None])
             numbers.append(number)
-        self._files[VECTORS].write(_to_float16(vectors_TD))
-        self._files[FORM_NUMBERS].write(np.array(numbers, "<i4").tobytes())
-        self._files[LENGTHS].write(np.array([len(words)], "<i4").tobytes())
+        self._write_rows(VECTORS, VECTOR_CHECKSUMS, vectors_TD)
+        self._write(FORM_NUMBERS, np.array(numbers, "<i4").tobytes())
+        self._write(LENGTHS, np.array([len(words)], "<i4").tobytes())
         self.uses += len(words)
         self.sentences += 1
+
+    def _write_rows(self, name: str, checksums: str, vectors_ND: FloatArray) -> None:
+        rows_ND = unit_length(vectors_ND).astype("<f2")
+        self._write(name, rows_ND.tobytes())
+        self._write(checksums, row_checksums(rows_ND).astype("<u4").tobytes())
+
+    def _write(self, name: str, data: bytes) -> None:
+        self._files[name].write(data)
+        self._checksums[name] = zlib.crc32(data, self._checksums.get(name, 0))
 
     def _checkpoint(self, text_hash: str) -> None:
         sizes = {}
@@ -362,16 +385,19 @@ class _IndexWriter:
         self._text_hash = text_hash
         counts = {"uses": self.uses, "sentences": self.sentences, "forms": len(self.forms)}
         state = {"of": self._settings, "text": text_hash, **counts, "bytes": sizes}
-        write_json(self._stage / CHECKPOINT, state)
+        state["crc32"] = self._checksums
+        write_json(self._stage / CHECKPOINT, seal(state))
 
     def _resume(self) -> None:
         """Cut all files to what the checkpoint says, or to nothing if it cannot be used."""
         try:
-            state = json.loads((self._stage / CHECKPOINT).read_bytes())
+            state = parse_json((self._stage / CHECKPOINT).read_bytes())
+            check_seal(state)
             is_usable = state["of"] == self._settings and all(
-                (self._stage / name).stat().st_size >= size for name, size in state["bytes"].items()
+                _file_checksum(self._stage / name, size) == state["crc32"].get(name, 0)
+                for name, size in state["bytes"].items()
             )
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             is_usable = False
         if not is_usable:
             self._start_over()
@@ -382,6 +408,7 @@ class _IndexWriter:
         self.forms = {form: number for number, form in enumerate(forms[:-1])}
         self.uses, self.sentences = state["uses"], state["sentences"]
         self._text_hash = state["text"]
+        self._checksums = state["crc32"]
 
     def _start_over(self) -> None:
         for file in self._files.values():
@@ -391,6 +418,7 @@ class _IndexWriter:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.uses = self.sentences = 0
         self.forms = {}
+        self._checksums = {}
         self._text_hash = hashlib.sha256().hexdigest()
 
 
@@ -399,8 +427,17 @@ def _nonempty(sentences: Iterable[Sequence[str]], max_words: int | None) -> Iter
     return limit_words((words for words in sentences if words), max_words)
 
 
-def _to_float16(vectors_ND: FloatArray) -> bytes:
-    return unit_length(vectors_ND).astype("<f2").tobytes()
+def _file_checksum(path: Path, size: int) -> int | None:
+    """Return the CRC-32 of the first bytes of a file; None if it has fewer."""
+    checksum = 0
+    with path.open("rb") as file:
+        while size > 0:
+            data = file.read(min(size, 1 << 20))
+            if not data:
+                return None
+            checksum = zlib.crc32(data, checksum)
+            size -= len(data)
+    return checksum
 
 
 def _write_order(stage: Path, writer: _IndexWriter) -> None:

@@ -122,13 +122,14 @@ def _read_file(path: Path, sentences: list[SenseSentence]) -> int:
 def _elements(path: Path) -> Iterator[tuple[int, re.Match[str]]]:
     """Yield words, punctuation, and starts and ends of sentences with their line numbers."""
     for number, line in enumerate(_read_text(path).splitlines(), start=1):
-        position = 0
-        for element in _ELEMENT.finditer(line):
-            if line[position : element.start()].strip():
-                break
+        # Not `finditer`: it would search the rest of a hostile line from each of its tags.
+        position = len(line) - len(line.lstrip())
+        while element := _ELEMENT.match(line, position):
             position = element.end()
             if element.lastgroup:
                 yield number, element
+            while position < len(line) and line[position].isspace():
+                position += 1
         if rest := line[position:].strip():
             raise FormatError(
                 f"{path}:{number}: found {rest[:60]!r}; expected a line of SemCor, such as "

@@ -7,7 +7,6 @@ SCWS. Knows nothing about models.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from elmokit.errors import FormatError, InputError
+from elmokit.json_text import parse_json
 from elmokit.text.files import read_lines
 from elmokit.text.sentences import split_sentences
 from elmokit.text.tokenize import tokenize
@@ -168,7 +168,7 @@ def _parse_answer(where: str, text: str) -> bool:
 
 def _parse_json(where: str, line: str) -> tuple[ContextPair, bool]:
     try:
-        item: Any = json.loads(line)
+        item: Any = parse_json(line)
     except ValueError as error:
         raise FormatError(f"{where}: invalid JSON: {error}") from None
     if not isinstance(item, dict):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.errors import FormatError, InputError
+from elmokit.json_text import parse_json
 from elmokit.tasks.plan import LOG, PLAN, TRAINING
 from elmokit.tasks.settings import Settings
 from elmokit.tasks.systems import canonical, system_name
@@ -121,7 +122,7 @@ def _dataset(path: Path) -> str:
     That of the training set would not do, since a share of it differs from seed to seed.
     """
     try:
-        plan = json.loads((path / TRAINING / PLAN).read_text(encoding="utf-8"))
+        plan = parse_json((path / TRAINING / PLAN).read_text(encoding="utf-8"))
         return str(plan["data"][1])
     except (OSError, ValueError, KeyError, IndexError, TypeError):
         return str(path.parent)
@@ -135,7 +136,7 @@ def _read_log(directory: Path, weights: LayerWeights) -> list[LayerWeights]:
     epochs = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
-            epochs.append(_parse_weights(json.loads(line)["weights"]))
+            epochs.append(_parse_weights(parse_json(line)["weights"]))
             if _shape(epochs[-1]) != _shape(weights):
                 raise ValueError
         except (ValueError, KeyError, TypeError):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from elmokit.errors import FormatError, InputError
+from elmokit.json_text import parse_json
 from elmokit.tasks.lines import nonblank_lines
 from elmokit.tasks.task import Examples
 from elmokit.text.tokenize import split_words
@@ -88,7 +89,7 @@ def read(path: Path) -> Examples[Example]:
 
 def _object(where: str, line: str) -> dict[str, Any]:
     try:
-        value = json.loads(line)
+        value = parse_json(line)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "too deep"
         raise FormatError(

@@ -10,7 +10,6 @@ Knows no network. Predictions are in `answers.py`.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from elmokit.errors import FormatError, InputError
+from elmokit.json_text import parse_json
 from elmokit.tasks.task import Examples
 from elmokit.text.files import TextFile
 from elmokit.text.sentences import split_sentences
@@ -113,7 +113,7 @@ def read(path: Path) -> Examples[Example]:
     if not text.strip():
         raise FormatError(f"{path} is empty; expected a JSON file of SQuAD 1.1")
     try:
-        content = json.loads(text)
+        content = parse_json(text)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         reason = getattr(error, "msg", "too deep")

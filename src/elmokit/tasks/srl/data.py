@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from elmokit.errors import FormatError, InputError, TrainingError
+from elmokit.json_text import parse_json
 from elmokit.tasks.lines import ColumnRow, column_blocks, nonblank_lines
 from elmokit.tasks.offsets import (
     CharacterSpans,
@@ -113,7 +114,7 @@ def read(path: Path) -> Examples[Example]:
 
 def _from_json(where: str, line: str) -> Iterator[Example]:
     try:
-        sentence = json.loads(line)
+        sentence = parse_json(line)
     except ValueError as error:
         raise FormatError(f"{where}: not JSON ({error}); expected one object per line") from None
     words = sentence.get("words") if isinstance(sentence, dict) else None

@@ -1,0 +1,131 @@
+"""Gives damaged and hostile files of every format to their readers, at any scale.
+
+    python benchmarks/attack/files.py --cases 2000
+    python benchmarks/attack/files.py --cases 20000 --seed 7
+    python benchmarks/attack/files.py --only h5 --first 1234 --cases 1
+
+Each case damages one file of a small valid model, data set or cache: flipped bits, cut ends, lying
+numbers, pieces of other formats, deep or wrong JSON, keys twice. Reading it must succeed or raise
+one of elmokit's exceptions with a short message, within bounded memory and time, and must not run
+anything, or open a file elsewhere. `crafted` cases are bombs, links, traversals and pickles, which
+must be refused. `--cases` is the number of each kind; 20,000 of each are a million.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+from crafted import CRAFTED, craft
+from mutations import mutate
+from sandbox import Case, choose, outcome_of, run_cases
+from seeds import SEEDS, Seed
+from tally import Tally, parse_arguments
+
+SIGNED_SHARE = 0.8
+"""Share of the damaged files whose checksum is made to fit; else it would notice everything."""
+
+
+def damage_case(seed: Seed, seed_number: int, kind: str, others: list[bytes]) -> Case:
+    """Return a function that damages and reads a seed, and restores it."""
+    root = seed.path
+    paths = [root] if root.is_file() else sorted(p for p in root.rglob("*") if p.is_file())
+    contents = {path: path.read_bytes() for path in paths}
+    signed = [path for path in paths if path.name in ("manifest.json", "task.json")]
+
+    def restore() -> None:
+        for path in (damaged_now[0], *signed):
+            if damaged_now[1:]:
+                path.write_bytes(contents[path])
+        del damaged_now[1:]
+
+    damaged_now: list[object] = [paths[0]]
+
+    def case(number: int, outcomes: Counter[str]) -> str | None:
+        source = random.Random(f"{seed_number} {kind} {number}")
+        path = source.choice(paths)
+        damaged_now[:] = [path, True]
+        path.write_bytes(mutate(contents[path], source, others))
+        if seed.sign and path not in signed and source.random() < SIGNED_SHARE:
+            seed.sign(root, path.name)
+        try:
+            return outcome_of(lambda: seed.read(root), outcomes)
+        finally:
+            restore()
+            if root.is_dir() and len(list(root.rglob("*"))) > 2 * len(paths) + 20:
+                raise AssertionError("reading leaves files behind")
+
+    return case  # type: ignore[return-value]
+
+
+def crafted_case(kind: str, seed_number: int, directory: Path) -> Case:
+    """Return a function that writes a hostile file, which must be refused."""
+
+    def case(number: int, outcomes: Counter[str]) -> str | None:
+        source = random.Random(f"{seed_number} {kind} {number}")
+        canary = directory / "canary"
+        before = canary.read_bytes()
+        name, read = craft(source, directory)
+        counted: Counter[str] = Counter()
+        finding = outcome_of(read, counted)
+        outcomes.update(counted)
+        if finding is None and counted["read"]:
+            finding = "it was read; it must be refused"
+        if canary.read_bytes() != before:
+            canary.write_bytes(before)
+            finding = f"it changed another file; {finding}"
+        return f"{name}: {finding}" if finding else None
+
+    return case
+
+
+def attack_kind(tally: Tally, kind: str, seed_number: int, numbers: range) -> None:
+    """Do cases of one kind."""
+    with tempfile.TemporaryDirectory(dir=_fast_directory()) as name:
+        directory = Path(name)
+        if kind == CRAFTED:
+            (directory / "canary").write_bytes(b"untouched")
+            case = crafted_case(kind, seed_number, directory)
+        else:
+            seed = SEEDS[kind](directory)
+            seed.read(seed.path)  # it is valid, and everything is imported
+            case = damage_case(seed, seed_number, kind, _other_files())
+        run_cases(tally, kind, case, numbers, guard=directory)
+
+
+def _fast_directory() -> str | None:
+    """Return a directory in memory, if there is one."""
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+_OTHERS: list[bytes] = []
+
+
+def _other_files() -> list[bytes]:
+    """Return small files of several formats, to take pieces from."""
+    if not _OTHERS:
+        with tempfile.TemporaryDirectory() as name:
+            for kind in ("semcor", "coref", "qa", "torch-zip", "torch-legacy", "npz", "h5-plain"):
+                with suppress(OSError):
+                    _OTHERS.append(SEEDS[kind](Path(name)).path.read_bytes())
+    return _OTHERS
+
+
+def main() -> None:
+    """Attack all formats, or those of the command line."""
+    kinds = [*SEEDS, CRAFTED]
+    arguments = parse_arguments(__doc__, kinds, 1000, numbered=True)
+    torch.set_num_threads(1)  # the children are forks, which have one thread
+    tally = Tally("files", arguments.seed, arguments.seconds)
+    numbers = range(arguments.first, arguments.first + arguments.cases)
+    for kind in choose(kinds, arguments.only):
+        attack_kind(tally, kind, arguments.seed, numbers)
+    tally.finish()
+
+
+if __name__ == "__main__":
+    main()
