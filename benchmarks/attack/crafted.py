@@ -163,7 +163,7 @@ def hdf5_link(source: random.Random, directory: Path) -> Callable[[], object]:
             file.create_dataset(name, shape, np.float32, external=external)
         else:
             layout = h5py.VirtualLayout(shape, np.float32)
-            layout[0] = h5py.VirtualSource(str(secret), "0", (2, 3))[0, 0]
+            layout[(0,) * len(shape)] = h5py.VirtualSource(str(secret), "0", (2, 3))[0, 0]
             file.create_virtual_dataset(name, layout)
 
     def read() -> object:
@@ -290,6 +290,8 @@ def config_of_a_giant(source: random.Random, directory: Path) -> Callable[[], ob
             ("char_cnn", "n_highway"),
         )
     )
+    if inner == "n_highway" and huge == 0:
+        huge = -1  # a network without highways exists, and other arrays of the file are kept
     options[key][inner] = huge
     (pair / "options.json").write_text(json.dumps(options))
 

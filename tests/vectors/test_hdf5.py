@@ -174,3 +174,32 @@ def test_plain_files_that_cannot_be_ordered(tmp_path):
     edit(plain(path, ["a"]), lambda f: f["sentence_to_index"].__setitem__(0, "nonsense"))
     with pytest.raises(FormatError, match="index cannot be read"):
         load_vectors(path)
+
+
+@pytest.mark.parametrize("kind", ["external link", "soft link", "external data", "virtual"])
+def test_nothing_is_read_from_other_files(tmp_path, kind):
+    secret, path = tmp_path / "secret.h5", tmp_path / "vectors.h5"
+    with h5py.File(secret, "w") as file:
+        file["0"] = np.ones((2, 3), np.float32)
+    with h5py.File(path, "w") as file:
+        if kind == "external link":
+            file["0"] = h5py.ExternalLink(str(secret), "/0")
+        elif kind == "soft link":
+            file["0"] = h5py.SoftLink("/0")
+        elif kind == "external data":
+            stored = [(str(secret), 0, 24)]
+            file.create_dataset("0", (2, 3), np.float32, external=stored)
+        else:
+            layout = h5py.VirtualLayout((2, 3), np.float32)
+            layout[:] = h5py.VirtualSource(str(secret), "0", (2, 3))
+            file.create_virtual_dataset("0", layout)
+    with load_vectors(path) as vectors, pytest.raises(FormatError, match=r"link|another file"):
+        vectors[0]
+
+
+def test_a_dataset_that_claims_more_than_it_has_takes_no_memory(tmp_path):
+    path = tmp_path / "vectors.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("0", (1 << 40, 4), np.float32, chunks=(1, 4))
+    with load_vectors(path) as vectors, pytest.raises(FormatError, match="claims 17,592,"):
+        vectors[0]

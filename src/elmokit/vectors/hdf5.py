@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from elmokit.errors import FormatError
+from elmokit.formats.hdf5 import check_no_external_data
 from elmokit.formats.hdf5_writing import create_group, create_hdf5, without_times
 from elmokit.json_text import parse_json
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
@@ -43,6 +44,8 @@ SENTENCE_INDEX_BYTES = 64 << 20
 """Memory that `sentence_to_index` may take while it is collected: the text and the dict."""
 _ENTRY_BYTES = 160  # memory of one entry of a dict[str, str] in addition to its text
 _BATCH_BYTES = 1 << 20
+_BEST_COMPRESSION = 1100
+"""A dataset of more bytes than so many times those stored claims what it does not have."""
 _DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError)
 """What h5py raises for damaged files."""
 
@@ -144,7 +147,9 @@ class HDF5Reader:
     def array(self, position: int) -> VectorArray:
         """Return the vectors of a sentence."""
         try:
-            array: VectorArray = self._file[str(position)][()]
+            array: VectorArray = self._dataset(str(position))[()]
+        except FormatError:
+            raise
         except _DAMAGE as error:
             raise FormatError(
                 f"{self.path}: sentence {position} of {self.count} cannot be read: {error}"
@@ -173,9 +178,11 @@ class HDF5Reader:
                 return None
             split = self._sentences[position].split()
             # A word with a space in it looks like two words: better unknown than wrong.
-            return split if len(split) == self._file[str(position)].shape[-2] else None
+            return split if len(split) == self.array(position).shape[-2] else None
         try:
-            words: list[str] = parse_json(self._file["elmokit/words"][position])
+            words: list[str] = parse_json(self._dataset("elmokit/words")[position])
+        except FormatError:
+            raise
         except _DAMAGE as error:
             raise FormatError(
                 f"{self.path}: the words of sentence {position} cannot be read: {error}"
@@ -192,7 +199,9 @@ class HDF5Reader:
         if self._lengths is None or IDS not in self._file["elmokit"]:
             return None
         try:
-            ids: list[str] = self._file["elmokit/ids"].asstr()[:].tolist()
+            ids: list[str] = self._dataset("elmokit/ids").asstr()[:].tolist()
+        except FormatError:
+            raise
         except _DAMAGE as error:
             raise FormatError(f"{self.path}: its ids cannot be read: {error}") from None
         return ids
@@ -200,6 +209,29 @@ class HDF5Reader:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def _dataset(self, name: str) -> Any:
+        """Return a dataset whose numbers are in this file: nothing else may be read."""
+        import h5py
+
+        group = self._file
+        for part in name.split("/"):
+            link = group.get(part, getlink=True)
+            if link is not None and not isinstance(link, h5py.HardLink):
+                raise FormatError(
+                    f"{self.path}: {name} is a link; elmokit reads nothing outside the file. Copy "
+                    "the data into the file"
+                )
+            group = group[part]
+        if not isinstance(group, h5py.Dataset):
+            raise TypeError(f"{name} is not a dataset")  # the caller says what was expected
+        check_no_external_data(group, str(self.path), name)
+        if group.nbytes > _BEST_COMPRESSION * (group.id.get_storage_size() + 1024):
+            raise FormatError(
+                f"{self.path}: {name} claims {group.nbytes:,} bytes, but "
+                f"{group.id.get_storage_size():,} are stored"
+            )
+        return group
 
     def _open_own(self) -> int:
         group = self._file["elmokit"]
@@ -211,14 +243,15 @@ class HDF5Reader:
             )
         self.signature = parse_json(group.attrs["signature"])
         self.job = group.attrs.get("job")
-        self._lengths = group["lengths"][:]
+        self._lengths = self._dataset("elmokit/lengths")[:]
         self._pooled = bool(group.attrs.get("pooled", False))
         count = len(self._lengths)
         stored = len(self._file) - 1 - ("sentence_to_index" in self._file) - (IDS in group)
-        if stored != count or group["words"].shape != (count,):
+        words = self._dataset("elmokit/words")
+        if stored != count or words.shape != (count,):
             raise FormatError(
                 f"{self.path} is damaged: it holds vectors of {stored} sentences and words of "
-                f"{group['words'].shape[0]}, but {count} according to the index"
+                f"{words.shape[0]}, but {count} according to the index"
             )
         return count
 
@@ -240,7 +273,7 @@ class HDF5Reader:
                 f"but not number {missing}"
             )
         if "sentence_to_index" in self._file:
-            mapping = parse_json(self._file["sentence_to_index"][0])
+            mapping = parse_json(self._dataset("sentence_to_index")[0])
             self._sentences = {int(index): sentence for sentence, index in mapping.items()}
         return count
 

@@ -145,3 +145,11 @@ def test_gold_that_is_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "x.gold.key.txt").write_bytes(b"\n\xe9\n")
     with pytest.raises(InputError, match=r"x\.gold\.key\.txt, line 2 is not UTF-8"):
         read_evaluation_set(path)
+
+
+def test_an_encoding_that_does_not_exist(tmp_path: Path) -> None:
+    path = tmp_path / "x.data.xml"
+    path.write_text('<?xml version="1.0" encoding="MTF-8"?><corpus></corpus>')
+    (tmp_path / "x.gold.key.txt").write_text("")
+    with pytest.raises(FormatError, match="unknown encoding: MTF-8"):
+        read_evaluation_set(path)

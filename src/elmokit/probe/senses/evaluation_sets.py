@@ -120,12 +120,18 @@ class _XMLReader:
                 yield from self._done
                 self._done.clear()
             self._parser.Parse(b"", True)
+        except InputError:
+            raise
         except OSError as error:
             raise InputError(f"{self._path} cannot be read: {error.strerror}") from None
         except expat.ExpatError as error:
             raise FormatError(
                 f"{self._path}:{error.lineno}: invalid XML ({expat.ErrorString(error.code)}); "
                 f"expected a file such as ALL{DATA}"
+            ) from None
+        except (LookupError, ValueError) as error:  # of Python's codecs: XML may name any of them
+            raise FormatError(
+                f"{self._path} has an encoding that cannot be read ({error}); expected UTF-8"
             ) from None
 
     def _error(self, text: str) -> FormatError:
