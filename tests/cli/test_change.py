@@ -10,6 +10,7 @@ import pytest
 
 from elmokit.cli.change import command
 from elmokit.errors import FormatError, InputError
+from elmokit.probe.results import load_measurement
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_the_numbers(call, texts: list[str], tmp_path: Path) -> None:
     assert found["words"][1]["layers"]["0"]["apd"] == 0
     assert list(found["signature"]["data"]) == ["then", "now"]
     assert found["signature"]["seed"] == 0 and found["signature"]["layer"] == 2
-    assert json.loads((tmp_path / "out" / "change.json").read_text()) == found
+    assert load_measurement(tmp_path / "out" / "change.json") == found
     assert json.loads(call("--forms", "mouse,mice", "water", *texts, "--json", "--uses", 5)[0])[
         "words"
     ] == sorted(found["words"], key=lambda word: -word["layers"]["2"]["prt"])

@@ -15,6 +15,7 @@ from elmokit.bilm.random import random_bilm
 from elmokit.cli.neighbors import command
 from elmokit.elmo import Elmo
 from elmokit.errors import InputError
+from elmokit.probe.results import load_measurement
 
 TEXT = "The bank of the river is green. A bank lends money! Nothing here.\n\nBank on it.\n"
 
@@ -80,7 +81,7 @@ def test_the_numbers(call, corpus: Path, tmp_path: Path) -> None:
     for question in found["questions"]:
         near = [each["words"][each["place"]].lower() for each in question["neighbors"]]
         assert near == ["bank"] * 3
-    assert found == json.loads((tmp_path / "out" / "neighbors-bank.json").read_text())
+    assert found == load_measurement(tmp_path / "out" / "neighbors-bank.json")
     assert (tmp_path / "out" / "neighbors-bank.svg").read_text().startswith("<svg")
     assert list(found["signature"]["data"]) == ["corpus", "corpus 2"]
     assert found["corpus"]["sentences"] == 8, "two files are one text"

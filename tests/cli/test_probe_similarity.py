@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from elmokit.bilm.model import BiLM
 from elmokit.cli.probe.similarity import command
 from elmokit.elmo import Elmo
+from elmokit.probe.results import load_measurement
 
 PAIRS = "".join(f"bank\tN\t1-2\tThe bank x{i} .\tWe saw bank{i % 3} .\n" for i in range(10))
 RATINGS = "".join(
@@ -39,7 +40,7 @@ def test_pairs(call, tmp_path: Path) -> None:
     done = call("--pairs", tmp_path / "dev.data.txt")
     assert done.exit_code == 0 and "Does a word mean the same in two contexts?" in done.stdout
     assert "10 pairs, 5 with the same meaning" in " ".join(done.stdout.split())
-    found = json.loads((tmp_path / "out" / "similarity.json").read_text())
+    found = load_measurement(tmp_path / "out" / "similarity.json")
     assert set(found["signature"]["data"]) == {"pairs", "gold"}
     assert (tmp_path / "out" / "similarity.svg").exists()
     again = call(

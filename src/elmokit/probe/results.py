@@ -224,7 +224,7 @@ def _to_json(measurement: Measurement) -> str:
     lines = (
         f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
         for key, value in (
-            measurement if measurement["version"] == 1 else seal(measurement)
+            measurement if measurement.get("version", 1) == 1 else seal(measurement)
         ).items()
     )
     return "{\n" + ",\n".join(lines) + "\n}\n"
