@@ -12,7 +12,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++=4:12.2.0-3 \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
-COPY CMakeLists.txt LICENSE README.md pyproject.toml ./
+COPY CMakeLists.txt LICENSE LICENSE-MODEL README.md pyproject.toml ./
 COPY src ./src
 RUN python -m venv /opt/elmokit \
     && /opt/elmokit/bin/pip install --no-cache-dir '.[serve,parquet]'

@@ -6,6 +6,9 @@
 # what else the machine does. The engine is forced to AVX2, since valgrind knows no AVX-512.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 12))' ||
+    { echo "python3 is $(python3 --version); expected 3.12 or newer: put one first in PATH"; exit 2; }
+command -v valgrind > /dev/null || { echo "valgrind is not installed: apt-get install valgrind"; exit 2; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cat > "$work/embed.py" <<'PYTHON'

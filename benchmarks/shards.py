@@ -7,8 +7,12 @@ A case embeds a made-up text in shards with two workers, while a worker gets SIG
 moments, through plain worker processes (`elmo embed --workers 2`), the tasks of a SLURM array
 (`elmo embed --shard K/N`, started again after each kill as SLURM does with --requeue), and Ray. In
 the end every shard must be there exactly once, with the bytes of an undisturbed run, and nothing
-else. Then it compares the speed of two workers of one thread with that of one process with two
-threads, in turns, and prints the largest memory of a worker. The last line is JSON.
+else. Then it prints the largest memory of a worker for shards of some size and for shards that are
+ten times as large, which must not take more than 64 MB more; and it compares the speed of two
+workers of one thread with that of one process with two threads, in turns. The last line is JSON.
+
+    python benchmarks/shards.py --only speed            # wants a machine with nothing else to do
+    python benchmarks/shards.py --only memory --memory-words 3000000
 """
 
 from __future__ import annotations
@@ -42,6 +46,10 @@ REDUCTIONS = {
     "sentence": Reduction("sentence"),
     "forms": Reduction("forms"),
 }
+
+
+MORE_MEMORY = 64
+"""Megabytes that ten times as large a shard may take more."""
 
 
 class Killer:
@@ -166,6 +174,31 @@ def attack(
     return None
 
 
+def measure_memory(root: Path, options: argparse.Namespace, tally: Tally) -> None:
+    """Compare the memory of workers with small shards and with shards ten times as large."""
+    elmo = Elmo.load(root / "model", threads=1)
+    for name, reduction in REDUCTIONS.items():
+        peaks = {}
+        for words in (options.memory_words // 10, options.memory_words):
+            text, directory = root / f"memory-{words}.txt", root / f"memory-{name}-{words}"
+            if not text.exists():
+                _write_text(text, 2 * words)
+            plan = plan_shards(elmo, text, directory, shards=2, reduction=reduction)
+            done = run_shards(plan, workers=2, threads=1)  # new processes
+            peaks[words] = max(each.peak_bytes for each in done) / 1e6
+            for path in (directory / "shards").iterdir():
+                path.unlink()
+        (small, few), (large, many) = peaks.items()
+        print(
+            f"memory of a worker, {name}: {few:.0f} MB with shards of {small:,} words, "
+            f"{many:.0f} MB with {large:,}",
+            flush=True,
+        )
+        tally.outcomes[f"{name}: megabytes of a worker"] = round(many)
+        wrong = f"{name}: {few:.0f} MB grow to {many:.0f} MB" if many > few + MORE_MEMORY else None
+        tally.add("memory", wrong)
+
+
 def compare_speed(root: Path, options: argparse.Namespace) -> dict[str, float]:
     """Return the speed of two workers relative to two threads, and the memory of a worker."""
     elmo = Elmo.load(root / "speed-model", threads=1)
@@ -212,18 +245,24 @@ def main() -> None:
     parser.add_argument("--size", default="small", help="size of the model of the speed test")
     parser.add_argument("--speed-words", type=int, default=500_000, help="words of the speed test")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of the speed test")
-    parser.add_argument("--no-speed", action="store_true", help="kill only, time nothing")
+    parser.add_argument(
+        "--memory-words", type=int, default=200_000, help="words of the large shards"
+    )
+    parser.add_argument("--only", choices=("kills", "memory", "speed"), help="do only this")
+    parser.add_argument("--no-speed", action="store_true", help="do not compare speeds")
     options = parser.parse_args()
     tally = Tally("shards", options.seed, options.seconds)
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         Elmo(random_bilm("tiny"), threads=1).save(root / "model")
         _write_text(root / "text.txt", options.words)
-        for engine in options.engine or ENGINES:
+        for engine in options.engine or ENGINES if options.only in (None, "kills") else ():
             for case in range(options.cases):
                 if not tally.is_over:
                     tally.add(engine, attack(root, engine, options, case, tally))
-        if not options.no_speed:
+        if options.only in (None, "memory"):
+            measure_memory(root, options, tally)
+        if options.only == "speed" or not (options.only or options.no_speed):
             Elmo(random_bilm(options.size), threads=1).save(root / "speed-model")
             _write_text(root / "speed.txt", options.speed_words)
             speed = compare_speed(root, options)

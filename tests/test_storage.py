@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from elmokit import storage
-from elmokit.errors import ElmoError, InputError, WriteError
+from elmokit.errors import ElmoError, FormatError, InputError, WriteError
 from elmokit.storage import (
     atomic_write,
     can_write_to,
+    check_regular,
     checksum,
     explain_write_errors,
     try_lock,
@@ -210,3 +211,30 @@ def test_a_holder_shows_that_it_lives(tmp_path: Path, monkeypatch: pytest.Monkey
                 return
             threading.Event().wait(0.01)
     raise AssertionError("the file was not touched")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to("file")
+    for name in ("file", "link", "missing", "file/inside"):
+        check_regular(tmp_path / name)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    (tmp_path / "circle").symlink_to("circle")
+    for name in ("pipe", "device", "circle", "."):
+        with pytest.raises(FormatError, match=r"regular file|cannot be read"):
+            check_regular(tmp_path / name)
+
+
+def test_a_thread_without_memory_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+    thread = storage.BackgroundThread(lambda: done.append(1), "fine")
+    thread.start()
+    thread.join()
+    assert done == [1]
+    monkeypatch.setattr(storage, "THREAD_SECONDS", 0.01)
+    silent = storage.BackgroundThread(lambda: None, "silent")
+    monkeypatch.setattr(silent, "_bootstrap", lambda: None)  # as if its first call had failed
+    with pytest.raises(MemoryError, match="start the thread 'silent'"):
+        silent.start()

@@ -47,7 +47,7 @@ def main() -> None:
     encoder = load(arguments.system, arguments.threads)
     encoder.embed([["She", "went", "to", "the", "bank", "."]])
     seconds = time.time() - arguments.began
-    disk = sum(path.stat().st_size for path in encoder.files()) or getattr(encoder, "_bytes", 0)
+    disk = sum(path.stat().st_size for path in encoder.files())
     write({"seconds": seconds, "disk_mb": disk / 1e6, "dim": encoder.dim})
     commands: dict[str, Callable[..., dict[str, Any]]] = {
         "embed": time_embedding,

@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "when.md"
 BEGIN, END = "<!-- alternatives: begin -->", "<!-- alternatives: end -->"
 ROWS = {
     "words_per_second": ("words per second, sentences as they come", ",.0f"),
-    "sentence_ms": ("one sentence of 20 words, ms", ",.1f"),
+    "sentence_ms": ("one sentence of 20 words, ms", ".3g"),
     "first_vector_s": ("from the start of Python to the first vector, s", ".2f"),
     "memory_mb": ("peak memory, MB", ",.0f"),
     "disk_mb": ("model on disk, MB", ",.0f"),

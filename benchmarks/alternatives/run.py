@@ -29,7 +29,7 @@ from typing import Any
 
 import elmokit
 from elmokit.bench import synthetic_sentences
-from systems import SYSTEMS, TRAINED
+from systems import MODELS_VARIABLE, SYSTEMS, TRAINED
 
 HERE = Path(__file__).parent
 
@@ -95,6 +95,7 @@ def main() -> None:
     if arguments.only == "quality" and not (arguments.tags or arguments.semcor):
         parser.error("--only quality needs --tags, or --semcor and --senses")
     arguments.out.mkdir(parents=True, exist_ok=True)
+    os.environ[MODELS_VARIABLE] = str(arguments.out.resolve() / "models")
     path = arguments.out / "results.json"
     results: dict[str, Any] = {"systems": {}}
     if arguments.only and path.exists():

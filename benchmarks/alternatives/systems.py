@@ -29,6 +29,8 @@ SYSTEMS = {
 """Titles of the systems by name. The published sizes have random weights: they show speed only."""
 TRAINED = ("builtin", "minilm", "glove")
 """Systems with trained weights, whose vectors are measured by probes."""
+MODELS_VARIABLE = "ELMOKIT_ALTERNATIVES_MODELS"
+"""Directory for models of the published sizes, which `run.py` sets."""
 BATCH = 32
 """Sentences that the transformer reads at a time, sorted by length."""
 
@@ -73,10 +75,13 @@ class ElmoEncoder:
             self._elmo = Elmo.load(dtype=dtype or "float32", threads=threads)
             self._files = list((Path(elmokit.__file__).parent / "builtin").glob("*.*"))
         else:
-            from elmokit.bilm.random import random_bilm
+            directory = Path(os.environ[MODELS_VARIABLE]) / name
+            if not directory.exists():
+                from elmokit.bilm.random import random_bilm
 
-            self._elmo = Elmo(random_bilm(name), threads=threads, state="zero")
-            self._bytes = sum(array.nbytes for array in self._elmo.bilm.weights.values())
+                Elmo(random_bilm(name), threads=threads).save(directory)
+            self._elmo = Elmo.load(directory, threads=threads)
+            self._files = list(directory.glob("*"))
         self.layers, self.dim = self._elmo.layers, self._elmo.dim
 
     def stream(self, sentences: Iterable[Sequence[str]], layers: str = "all") -> Iterator[Floats]:

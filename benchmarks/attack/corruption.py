@@ -29,7 +29,8 @@ from seeds import SEEDS, tiny_model
 from tally import Tally, parse_arguments
 
 from elmokit import Elmo, formats, load_vectors
-from elmokit.vectors import embed_to_file
+from elmokit.formats import token_cache
+from elmokit.vectors import embed_to_file, open_writer
 
 Digest = Callable[[Path], str]
 """Reads all that is under a path and returns a hash of it."""
@@ -59,6 +60,22 @@ def vectors(path: Path) -> str:
     with load_vectors(path) as opened:
         rows = [part for i in range(len(opened)) for part in (opened.words(i), opened[i])]
         return _hash(opened.signature, opened.ids, *rows)
+
+
+def make_proteins(directory: Path) -> Path:
+    """Write vectors with ids to an HDF5 file."""
+    path = directory / "proteins.h5"
+    elmo = Elmo(tiny_model(), threads=1)
+    with open_writer(path, signature={"model": "x"}, ids=True) as out:
+        for i, words in enumerate(WORDS):
+            out.write(words, elmo.embed([words])[0], id=f"P{i}")
+    return path
+
+
+def tokens(path: Path) -> str:
+    """Return a hash of the words and vectors of a token cache."""
+    cache = token_cache.read(path / "tokens.hdf5")
+    return _hash(*(part for word in cache for part in (word, cache[word])))
 
 
 def partial(path: Path) -> str:
@@ -170,6 +187,9 @@ def _seed(kind: str) -> Callable[[Path], Path]:
 KINDS: dict[str, tuple[Callable[[Path], Path], Digest]] = {
     "model": (_seed("native"), model),
     "npz": (_seed("npz"), vectors),
+    "h5": (_seed("h5"), vectors),
+    "h5-ids": (make_proteins, vectors),
+    "token-cache": (_seed("token-cache"), tokens),
     "parquet": (_seed("parquet"), vectors),
     "parquet-words": (_seed("parquet-words"), vectors),
     "partial": (make_partial, partial),

@@ -5,7 +5,9 @@
     python benchmarks/attack/files.py --only h5 --first 1234 --cases 1
 
 Each case damages one file of a small valid model, data set or cache: flipped bits, cut ends, lying
-numbers, pieces of other formats, deep or wrong JSON, keys twice. Reading it must succeed or raise
+numbers, pieces of other formats, deep or wrong JSON, keys twice; or it changes what is inside an
+archive or a table and puts it together again (`structure.py`), with checksums that fit; or it puts
+a pipe, a directory or a link in the place of a file. Reading it must succeed or raise
 one of elmokit's exceptions with a short message, within bounded memory and time, and must not run
 anything, or open a file elsewhere. `crafted` cases are bombs, links, traversals and pickles, which
 must be refused. `--cases` is the number of each kind; 20,000 of each are a million.
@@ -14,6 +16,7 @@ must be refused. `--cases` is the number of each kind; 20,000 of each are a mill
 from __future__ import annotations
 
 import random
+import shutil
 import tempfile
 from collections import Counter
 from contextlib import suppress
@@ -24,8 +27,15 @@ from crafted import CRAFTED, craft
 from mutations import mutate
 from sandbox import Case, choose, outcome_of, run_cases
 from seeds import SEEDS, Seed
+from structure import mutate_text, restructure, swap_file
 from tally import Tally, parse_arguments
 
+STRUCTURE_SHARE = 0.35
+"""Share of the files that are changed inside an intact container, where there is one."""
+SWAP_SHARE = 0.01
+"""Share of the files of a directory that are replaced by something that is not a file."""
+NAMED = ("evaluation-set", "wic")
+"""Kinds whose files are named by the user one by one, and may be pipes."""
 SIGNED_SHARE = 0.8
 """Share of the damaged files whose checksum is made to fit; else it would notice everything."""
 
@@ -35,31 +45,51 @@ def damage_case(seed: Seed, seed_number: int, kind: str, others: list[bytes]) ->
     root = seed.path
     paths = [root] if root.is_file() else sorted(p for p in root.rglob("*") if p.is_file())
     contents = {path: path.read_bytes() for path in paths}
-    signed = [path for path in paths if path.name in ("manifest.json", "task.json")]
+    signed = [path for path in paths if path.suffix == ".json"]
 
-    def restore() -> None:
-        for path in (damaged_now[0], *signed):
-            if damaged_now[1:]:
-                path.write_bytes(contents[path])
-        del damaged_now[1:]
-
-    damaged_now: list[object] = [paths[0]]
+    def restore(damaged: Path) -> None:
+        if damaged.is_symlink() or not damaged.is_file():
+            _remove(damaged)
+        damaged.unlink(missing_ok=True)
+        for path in {damaged, *(signed if seed.sign else ())}:
+            path.write_bytes(contents[path])
 
     def case(number: int, outcomes: Counter[str]) -> str | None:
         source = random.Random(f"{seed_number} {kind} {number}")
         path = source.choice(paths)
-        damaged_now[:] = [path, True]
-        path.write_bytes(mutate(contents[path], source, others))
-        if seed.sign and path not in signed and source.random() < SIGNED_SHARE:
-            seed.sign(root, path.name)
+        for each in paths:  # a process that was killed has left something there
+            if each.is_symlink() or not each.is_file():
+                restore(each)
+        if root.is_dir() and kind not in NAMED and source.random() < SWAP_SHARE:
+            swap_file(path, source)
+        else:
+            path.write_bytes(_damage(contents[path], source, others))
+            if seed.sign and source.random() < SIGNED_SHARE:
+                with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                    seed.sign(root, path.name)  # unless the list of checksums itself is damaged
         try:
             return outcome_of(lambda: seed.read(root), outcomes)
         finally:
-            restore()
+            restore(path)
             if root.is_dir() and len(list(root.rglob("*"))) > 2 * len(paths) + 20:
                 raise AssertionError("reading leaves files behind")
 
-    return case  # type: ignore[return-value]
+    return case
+
+
+def _damage(content: bytes, source: random.Random, others: list[bytes]) -> bytes:
+    if source.random() < STRUCTURE_SHARE:
+        changed = restructure(content, source, others) or mutate_text(content, source)
+        if changed is not None:
+            return changed
+    return mutate(content, source, others)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def crafted_case(kind: str, seed_number: int, directory: Path) -> Case:

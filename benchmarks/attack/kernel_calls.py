@@ -288,6 +288,83 @@ def _softmax(rng: np.random.Generator) -> Arguments:
     return arguments
 
 
+def _halves(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Return numbers of bfloat16 as integers."""
+    floats = rng.normal(0, 0.5, shape).astype(np.float32)
+    return guarded((floats.view(np.uint32) >> 16).astype(np.uint16).view(np.int16))
+
+
+def _tile_lstm(rng: np.random.Generator, backward: bool) -> Arguments:
+    alive, mirror = _packing(rng)
+    n, b = len(mirror), int(alive[0])
+    width, cells = int(rng.integers(1, 70)), 16 * int(rng.integers(1, 4))
+    depth, rows = native._native.TILE_DEPTH, n + native._native.TILE_MARGIN
+    weights = {
+        "input": (width, 4 * cells),
+        "recurrent": (width, 4 * cells),
+        "bias": (4 * cells,),
+        "projection": (cells, width),
+    }
+    shared = {
+        "isa": _isa(rng, "bfloat16"),
+        "alive": alive,
+        **{name: _floats(rng, *shape) for name, shape in weights.items()},
+        "cell_clip": float(rng.choice([0.5, 3, math.inf])),
+        "projection_clip": float(rng.choice([0.5, 3, math.inf])),
+    }
+    results = {
+        "gates": _floats(rng, n, 4 * cells),
+        "cells": _floats(rng, n, cells),
+        "factors": _halves(rng, rows, 2 * (width + -width % depth)),
+        "cell_outputs": _halves(rng, rows, cells + -cells % depth),
+        "outputs": _floats(rng, n, width),
+    }
+    if not backward:
+        return {
+            **shared,
+            "inputs": _floats(rng, n, width),
+            "initial_hidden": _floats(rng, b, width),
+            "initial_cell": _floats(rng, b, cells),
+            **results,
+        }
+    return {
+        **shared,
+        "initial_cell": _floats(rng, b, cells),
+        **results,
+        "d_outputs": _floats(rng, n, width),
+        "d_inputs": _floats(rng, n, width) if rng.integers(2) else None,
+        "d_hidden": _floats(rng, b, width),
+        "d_cell": _floats(rng, b, cells),
+        **{f"d_{name}": _floats(rng, *shape) for name, shape in weights.items()},
+    }
+
+
+def _tile_softmax(rng: np.random.Generator) -> Arguments:
+    while True:
+        arguments = _softmax(rng)
+        if arguments["candidates"] > 0:
+            break
+    del arguments["logits"]
+    return {**arguments, "isa": _isa(rng, "bfloat16")}
+
+
+def _tile_affine(rng: np.random.Generator, backward: bool) -> Arguments:
+    rows, inputs, outputs = (int(rng.integers(low, 70)) for low in (0, 1, 1))
+    shared = {
+        "isa": _isa(rng, "bfloat16"),
+        "x": _floats(rng, rows, inputs),
+        "weight": _floats(rng, inputs, outputs),
+    }
+    if not backward:
+        return {**shared, "bias": _floats(rng, outputs), "y": _floats(rng, rows, outputs)}
+    gradients = {"d_x": (rows, inputs), "d_weight": (inputs, outputs), "d_bias": (outputs,)}
+    return {
+        **shared,
+        "d_y": _floats(rng, rows, outputs),
+        **{n: _floats(rng, *s) if rng.integers(2) else None for n, s in gradients.items()},
+    }
+
+
 def _measured(rng: np.random.Generator, dtype: native.Dtype) -> Arguments:
     return {
         "instruction_set": _isa(rng, dtype),
@@ -324,6 +401,11 @@ VALID_CALLS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "lstm_forward": lambda rng: _lstm(rng, backward=False),
     "lstm_backward": lambda rng: _lstm(rng, backward=True),
     "softmax": _softmax,
+    "tile_lstm_forward": lambda rng: _tile_lstm(rng, backward=False),
+    "tile_lstm_backward": lambda rng: _tile_lstm(rng, backward=True),
+    "tile_softmax": _tile_softmax,
+    "tile_affine_forward": lambda rng: _tile_affine(rng, backward=False),
+    "tile_affine_backward": lambda rng: _tile_affine(rng, backward=True),
     "measure_products": _measure_products,
     "measure_reads": _measure_reads,
     "plan": _plan,
@@ -348,6 +430,19 @@ OUTPUTS = {
     "lstm_forward": ("gates", "cells", "cell_outputs", "outputs"),
     "lstm_backward": ("d_hidden", "d_cell", "d_gates", "d_projected"),
     "softmax": ("logits", "hidden_gradient", "weight_gradient", "bias_gradient"),
+    "tile_lstm_forward": ("gates", "cells", "factors", "cell_outputs", "outputs"),
+    "tile_lstm_backward": (
+        "d_inputs",
+        "d_hidden",
+        "d_cell",
+        "d_input",
+        "d_recurrent",
+        "d_bias",
+        "d_projection",
+    ),
+    "tile_softmax": ("hidden_gradient", "weight_gradient", "bias_gradient"),
+    "tile_affine_forward": ("y",),
+    "tile_affine_backward": ("d_x", "d_weight", "d_bias"),
 }
 """Arguments that a function writes to."""
 

@@ -7,8 +7,9 @@ A case runs a command several times in a directory of its own. All but the last 
 half of them after a random time, half of them before a random step that changes the disk (a rename,
 a removal, a new directory, a flush), so that the moments between two renames are hit too. The last
 run must succeed. Then the directory must hold the same files as after an undisturbed run, byte for
-byte, and nothing else. `convert`, `overwrite-pair` and `task-again` replace a model that exists:
-after every kill the old or the new one must load, never none and never a mixture.
+byte, and nothing else. `convert` and `overwrite-pair` replace a model that exists: after every kill
+the old or the new one must load, never none and never a mixture. `server` is killed while it starts
+and while it answers; the next one must take its port and give the same vectors.
 
 The commands run in forked children of one process, which has imported everything; so a case takes
 a fraction of a second, and hundreds of thousands are possible.
@@ -19,18 +20,21 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import http.client
 import http.server
 import json
 import os
 import random
 import shutil
 import signal
+import socket
 import statistics
 import sys
 import tempfile
 import threading
 import time
 import traceback
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +53,8 @@ SECONDS = 300
 KILLS = 3
 """Number of killed runs of a case at most."""
 WORDS = "ant bee cat dog elk fox gnu hen ibex jay kite lynx".split()
+SERVER = "server"
+"""Name of the scenario in which a server is killed."""
 IGNORED = ("*.lock",)
 """Files that are never removed and have no content."""
 
@@ -70,7 +76,15 @@ class Scenario:
 # -- running and killing -----------------------------------------------------------------------
 
 
-def run(arguments: list[str], directory: Path, step: int | None, delay: float | None) -> int:
+def run(
+    arguments: list[str],
+    directory: Path,
+    step: int | None,
+    delay: float | None,
+    *,
+    log: Path | None = None,
+    prepare: Callable[[], None] = lambda: None,
+) -> int:
     """Run `elmo` in a forked child and return its exit code, negative if it was killed.
 
     Args:
@@ -78,10 +92,12 @@ def run(arguments: list[str], directory: Path, step: int | None, delay: float | 
         directory: Its working directory.
         step: Die before this step that changes the disk.
         delay: Die after so many seconds.
+        log: File of everything that it prints; by default the file `log` of the directory.
+        prepare: Called in the child before the command.
     """
     child = os.fork()
     if child == 0:
-        _run_in_child(arguments, directory, step)
+        _run_in_child(arguments, directory, step, log, prepare)
     deadline = time.monotonic() + (SECONDS if delay is None else delay)
     while True:
         found, status = os.waitpid(child, os.WNOHANG)
@@ -96,13 +112,21 @@ def run(arguments: list[str], directory: Path, step: int | None, delay: float | 
         time.sleep(0.001)
 
 
-def _run_in_child(arguments: list[str], directory: Path, step: int | None) -> None:
+def _run_in_child(
+    arguments: list[str],
+    directory: Path,
+    step: int | None,
+    log: Path | None = None,
+    prepare: Callable[[], None] = lambda: None,
+) -> None:
     code = 70
     try:
         os.chdir(directory)
-        log = os.open(directory / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        opened = os.open(log or directory / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         for descriptor in (1, 2):
-            os.dup2(log, descriptor)
+            os.dup2(opened, descriptor)
+        os.close(opened)
+        prepare()
         if step is not None:
             _die_before(step)
         try:
@@ -148,6 +172,82 @@ def contents(directory: Path, patterns: tuple[str, ...]) -> dict[str, str]:
                 elif not any(path.match(ignored) for ignored in IGNORED):
                     files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return files
+
+
+class ServerAttack:
+    """A server that is killed at random moments, also while it answers, and started again."""
+
+    steps = 0
+
+    def __init__(self, root: Path, material: Path) -> None:
+        """Start the server undisturbed, to learn its answer and how long it takes to start."""
+        self.root, self.material = root, material
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        start = time.monotonic()
+        child = self.start()
+        self.wanted = self.wait_for_answer()
+        self.duration = time.monotonic() - start
+        self.stop(child)
+
+    def start(self) -> int:
+        """Start the server in a forked child."""
+        child = os.fork()
+        if child == 0:
+            options = ["--model", str(self.material / "model"), "--port", str(self.port)]
+            _run_in_child(["serve", *options], self.root, None)
+        return child
+
+    def stop(self, child: int) -> None:
+        """Kill the server."""
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+    def ask(self) -> list[list[float]]:
+        """Return the vectors that the server answers; raise `OSError` if it does not."""
+        body = json.dumps({"model": "model", "input": ["a cat sat .", "it rains"]}).encode()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/v1/embeddings",
+            body,
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            return [entry["embedding"] for entry in json.loads(answer.read())["data"]]
+
+    def wait_for_answer(self) -> list[list[float]]:
+        """Ask until the server answers."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            try:
+                return self.ask()
+            except (OSError, ValueError, http.client.HTTPException) as error:
+                if time.monotonic() > deadline:
+                    log = (self.root / "log").read_text(errors="replace")[-1500:]
+                    raise AssertionError(f"the server does not answer: {error!r}: {log}") from None
+                time.sleep(0.02)
+
+    def case(self, number: int, source: random.Random, tally: Tally) -> str | None:
+        """Kill some servers while they start or answer; the last one must answer as ever."""
+        for _ in range(source.randint(1, KILLS)):
+            child = self.start()
+            killer = threading.Timer(source.uniform(0, 1.5 * self.duration), self.stop, (child,))
+            killer.start()
+            while killer.is_alive():
+                with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+                    if self.ask() != self.wanted:
+                        killer.join()
+                        return f"case {number}: other vectors before the kill"
+                time.sleep(0.005)
+            tally.outcomes["killed"] += 1
+        child = self.start()
+        try:
+            found = self.wait_for_answer()
+        except AssertionError as error:
+            return f"case {number}: {error}"
+        finally:
+            self.stop(child)
+        return None if found == self.wanted else f"case {number}: other vectors"
 
 
 class Attack:
@@ -289,6 +389,8 @@ def scenarios(address: str) -> dict[str, Scenario]:
     finetune = ["finetune", "trained", "text.txt", "--tokenized", "--epochs", "2", "--shards", "1"]
     neighbors = ["neighbors", "cat", "--in", "a cat .", "-m", "model", "--threads", "1"]
     neighbors += ["--corpus", "text.txt", "--index", "out"]
+    shards = ["embed", "-m", "model", "--threads", "1", "--file", "text.txt", "--out", "out"]
+    shards += ["--shards", "3", "--workers", "1", "--reduce", "sentence"]
     return {
         "embed-h5": embed("out.h5"),
         "embed-npz": embed("out.npz"),
@@ -327,6 +429,10 @@ def scenarios(address: str) -> dict[str, Scenario]:
             ("out/*.safetensors", "out/*.json", "out/*.txt"),
         ),
         "neighbors": Scenario(lambda directory: neighbors),
+        "shards": Scenario(
+            lambda directory: shards,
+            ("out/*.npz", "out/*/*", "out/.*"),  # plan.json names the directory of the text
+        ),
         "task": resumed(
             [*ner, "--out", "out"],
             [*ner, "--out", "out", "--resume"],
@@ -380,7 +486,7 @@ class _QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 def main() -> None:
     """Attack all scenarios, or those of the command line."""
-    names = list(scenarios(""))
+    names = [*scenarios(""), SERVER]
     arguments = parse_arguments(__doc__ or "", names, 50)
     import torch  # before the forks, which have one thread
 
@@ -391,8 +497,12 @@ def main() -> None:
             source = random.Random(f"{arguments.seed} {name}")
             directory = Path(root) / name
             directory.mkdir()
+            attack: Attack | ServerAttack
             try:
-                attack = Attack(scenarios(address)[name], directory, material)
+                if name == SERVER:
+                    attack = ServerAttack(directory, material)
+                else:
+                    attack = Attack(scenarios(address)[name], directory, material)
             except AssertionError as error:
                 tally.add(name, f"an undisturbed run fails: {error}")
                 continue

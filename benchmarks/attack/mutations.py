@@ -143,9 +143,12 @@ def _mutate_once(damaged: bytearray, source: random.Random, others: Sequence[byt
 def mutate_json(data: bytes, source: random.Random) -> bytes | None:
     """Return a JSON text with another value somewhere, or a key twice; None if it is not JSON."""
     try:
-        content = json.loads(data)
+        return _mutate_value(json.loads(data), source)
     except (ValueError, RecursionError):
         return None
+
+
+def _mutate_value(content: Any, source: random.Random) -> bytes:
     action = source.randrange(8)
     if action == 0:
         depth = source.choice((10, 900, 5000, 100_000))

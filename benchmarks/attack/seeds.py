@@ -13,6 +13,7 @@ import lzma
 import random
 import shutil
 import tarfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,6 +99,8 @@ def native(directory: Path) -> Seed:
 
 
 def _sign_native(directory: Path, name: str) -> None:
+    if name == "manifest.json":
+        return
     manifest = json.loads((directory / "manifest.json").read_text())
     data = (directory / name).read_bytes()
     manifest["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -279,7 +282,13 @@ def index(directory: Path) -> Seed:
         opened.search(query, 3), opened.search(query, 3, word="cat", exact=True)
         opened.nearest_words(query, "cat", 3)
 
-    return Seed(directory / "index", read)
+    def sign(path: Path, name: str) -> None:
+        content = json.loads((path / "manifest.json").read_text())
+        if name in content["crc32"]:
+            content["crc32"][name] = zlib.crc32((path / name).read_bytes())
+        _seal(path / "manifest.json", content)
+
+    return Seed(directory / "index", read, sign)
 
 
 def corpus(directory: Path) -> Seed:
@@ -299,7 +308,15 @@ def corpus(directory: Path) -> Seed:
             ids, _ = split.gather(range(len(split)))
             opened.words[int(ids[0])]
 
-    return Seed(directory / "corpus", read)
+    def sign(path: Path, name: str) -> None:
+        content = json.loads((path / "corpus.json").read_text())
+        if name != "corpus.json":
+            data = (path / name).read_bytes()
+            entry = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            content["files"][name] = entry
+        _seal(path / "corpus.json", content)
+
+    return Seed(directory / "corpus", read, sign)
 
 
 def measurement(directory: Path) -> Seed:
@@ -312,7 +329,10 @@ def measurement(directory: Path) -> Seed:
     def read(path: Path) -> None:
         render_tables(load_measurement(path))
 
-    return Seed(directory / "pos.json", read)
+    def sign(path: Path, name: str) -> None:
+        _seal(path, json.loads(path.read_text()))
+
+    return Seed(directory / "pos.json", read, sign)
 
 
 def checkpoint(directory: Path) -> Seed:
@@ -323,7 +343,15 @@ def checkpoint(directory: Path) -> Seed:
 
     arrays = {"parameters": torch.arange(12.0), "random": torch.arange(5, dtype=torch.uint8)}
     checkpoints.save(directory, 7, arrays, {"progress": {"step": 7}, "losses": [1.5, 2.5]})
-    return Seed(directory / "step-00000007", checkpoints.load)
+
+    def sign(path: Path, name: str) -> None:
+        file = path / checkpoints.VALUES
+        content = json.loads(file.read_text())
+        if name == checkpoints.ARRAYS:
+            content["arrays"] = hashlib.sha256((path / name).read_bytes()).hexdigest()
+        _seal(file, content)
+
+    return Seed(directory / "step-00000007", checkpoints.load, sign)
 
 
 def task_model(directory: Path) -> Seed:
@@ -347,8 +375,10 @@ def task_model(directory: Path) -> Seed:
 
     def sign(path: Path, name: str) -> None:
         content = json.loads((path / "task.json").read_text())
-        data = (path / name).read_bytes()
-        content["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        if name != "task.json":
+            data = (path / name).read_bytes()
+            entry = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            content["files"][name] = entry
         _seal(path / "task.json", content)
 
     return Seed(directory / "task", read, sign)

@@ -18,7 +18,12 @@ from run import EXTRA_ROWS, SCENARIOS, fastest_peer, formatted, speed_up
 
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-COLORS = {"elmokit float32": "#2f6fb3", "elmokit int8": "#7fb2e5", "elmokit reference": "#9aa5b1"}
+COLORS = {
+    "elmokit float32": "#2f6fb3",
+    "elmokit bfloat16": "#5791cc",
+    "elmokit int8": "#7fb2e5",
+    "elmokit reference": "#9aa5b1",
+}
 PEER_COLOR = "#d9a441"
 BAR, GAP, LEFT, WIDTH = 16, 5, 250, 860
 

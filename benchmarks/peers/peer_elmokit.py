@@ -1,6 +1,6 @@
 """elmokit behind the protocol of the peers, so that it is measured in the same way.
 
-    python benchmarks/peers/peer_elmokit.py [float32|int8|reference]   (see worker.py)
+    python benchmarks/peers/peer_elmokit.py [float32|bfloat16|int8|reference]   (see worker.py)
 
 Each batch is one call of `embed`. With a batch size of 0 all sentences are embedded in one call, in
 their order, and elmokit makes its own batches.
@@ -39,7 +39,7 @@ class Elmokit:
 
     def load(self, model: Path, threads: int, batch_size: int) -> None:
         """Load the model without embedding anything."""
-        dtype = "int8" if VARIANT == "int8" else "float32"
+        dtype = "float32" if VARIANT == "reference" else VARIANT
         self._elmo = self._class.load(model, state="zero", dtype=dtype, threads=threads)
 
     def reset(self) -> None:

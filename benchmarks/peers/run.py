@@ -35,7 +35,7 @@ from elmokit import formats
 from elmokit.bench import synthetic_sentences
 from elmokit.bilm.random import random_bilm
 
-OURS = ("elmokit float32", "elmokit int8", "elmokit reference")
+OURS = ("elmokit float32", "elmokit bfloat16", "elmokit int8", "elmokit reference")
 PEERS = ("simple_elmo", "allennlp", "manylangs")
 TEXT = Path(__file__).parents[3] / "shared" / "data" / "lm-en-valid.txt.xz"
 SCENARIOS = {

@@ -1,6 +1,8 @@
 """elmokit's trainer: `elmokit.train.pretrain`, as `elmo pretrain` calls it.
 
-    python benchmarks/training/elmokit_trainer.py recommended|bilm-tf   (see trainer_worker.py)
+    python benchmarks/training/elmokit_trainer.py recommended|bilm-tf [bfloat16]
+
+The protocol is that of trainer_worker.py.
 
 Runs without checkpoints and evaluations, which happen at intervals of time: the other trainers make
 none during a measurement either.
@@ -31,7 +33,9 @@ class ElmokitTrainer:
         from elmokit.train import RECIPES, SIZES, Budget, pretrain
 
         self._pretrain, self._sizes = pretrain, SIZES
-        self._recipe, self._budget = RECIPES[sys.argv[1]], Budget(tokens=ENDLESS)
+        name, *products = sys.argv[1:]
+        self._recipe = RECIPES[name].replace(products=products[0] if products else None)
+        self._budget = Budget(tokens=ENDLESS)
 
     def train(self, directory: Path, size: str, cores: int, on_step: StepCallback) -> None:
         """Train with one shard per core."""

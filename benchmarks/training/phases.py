@@ -24,14 +24,16 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
+from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.sizes import SIZES
 from elmokit.engine import native
-from elmokit.nn import convolution, language_model, lstm, softmax
+from elmokit.nn import bfloat16, convolution, language_model, lstm, softmax
 from elmokit.train import RECIPES, Budget, TrainingReport, loop, pretrain, trainer
 from elmokit.train.corpus import Corpus
 from elmokit.train.optimizer import PartitionedOptimizer
@@ -103,9 +105,14 @@ def instrument(clock: PhaseClock) -> None:
         ("lstm_forward", "LSTM: steps, forward"),
         ("lstm_backward", "LSTM: steps, backward"),
         ("softmax", "softmax: exponentials"),
+        ("tile_affine_forward", "characters: products of bfloat16, forward"),
+        ("tile_affine_backward", "characters: products of bfloat16, backward"),
+        ("tile_lstm_forward", "LSTM: all in bfloat16, forward"),
+        ("tile_lstm_backward", "LSTM: all in bfloat16, backward"),
+        ("tile_softmax", "softmax: all in bfloat16"),
     ):
         setattr(kernel, name, clock.timed(phase, getattr(_native, name)))
-    for module in (convolution, lstm, softmax):
+    for module in (bfloat16, convolution, lstm, softmax):
         module._native = kernel  # type: ignore[attr-defined]
     for phase, owner, name in (
         ("characters: highways and projection, forward", language_model, "character_vectors"),
@@ -132,7 +139,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("size", choices=sorted(SIZES))
     parser.add_argument("--recipe", choices=sorted(RECIPES), default="recommended")
+    parser.add_argument("--cells", type=int, help="cells per layer, instead of the size's")
+    parser.add_argument("--width", type=int, help="width of a layer, instead of the size's")
+    parser.add_argument(
+        "--products", choices=get_args(native.Products), default="float32", help="as in `Recipe`"
+    )
     parser.add_argument("--steps", type=int, default=20, help="steps to measure [default: 20]")
+    parser.add_argument("--batch", type=int, help="words per step, instead of the recipe's")
     parser.add_argument("--shards", type=int, default=2, help="one thread each [default: 2]")
     parser.add_argument("--corpus", type=Path, help="directory that `elmo corpus` made")
     arguments = parser.parse_args()
@@ -157,13 +170,26 @@ def main() -> None:
             pretrain(
                 corpus.path,
                 folder / "run",
-                config=SIZES[arguments.size],
-                recipe=RECIPES[arguments.recipe].replace(shards=arguments.shards),
+                config=architecture(arguments),
+                recipe=RECIPES[arguments.recipe].replace(
+                    shards=arguments.shards, products=arguments.products, batch=arguments.batch
+                ),
                 budget=Budget(tokens=10**15),
                 checkpoint_minutes=1e9,
                 on_step=on_step,
             )
     report(arguments, clock, marks)
+
+
+def architecture(arguments: argparse.Namespace) -> BiLMConfig:
+    """Return the named size, with other cells or another width if given."""
+    config = SIZES[arguments.size]
+    lstm = replace(
+        config.lstm,
+        cells=arguments.cells or config.lstm.cells,
+        width=arguments.width or config.lstm.width,
+    )
+    return replace(config, lstm=lstm)
 
 
 def report(
@@ -174,7 +200,8 @@ def report(
     process, words = (after - before for before, after in zip(first, last, strict=True))
     phases = dict(sorted(clock.seconds.items(), key=lambda item: -item[1]))
     phases["everything else"] = process - sum(phases.values())
-    print(f"{arguments.size}, {arguments.recipe}, {native.instruction_set()}: CPU time by phase")
+    isa = native.instruction_set(arguments.products)
+    print(f"{arguments.size}, {arguments.recipe}, {arguments.products}, {isa}: CPU time by phase")
     for phase, seconds in phases.items():
         print(f"{phase:46} {seconds / words * 1e6:8.2f} µs/word {seconds / process:7.1%}")
     print(f"{'all':46} {process / words * 1e6:8.2f} µs/word")
@@ -188,6 +215,7 @@ def report(
     result = {
         "size": arguments.size,
         "recipe": arguments.recipe,
+        "products": arguments.products,
         "words": words,
         "cpu_seconds": process,
         "one_thread": serial,

@@ -8,11 +8,19 @@ from pathlib import Path
 PACKAGES = {
     "elmokit": "Load, embed, save. `Elmo` is the class that most people need.",
     "elmokit.lm": "What a biLM predicts: perplexity and substitutes. Needs no torch.",
-    "elmokit.vectors": "Files of vectors: HDF5, npz and Parquet.",
+    "elmokit.vectors": "Files of vectors (HDF5, npz, Parquet), and sharded jobs.",
     "elmokit.nn": "ELMo inside a PyTorch model. Needs `pip install 'elmokit[train]'`.",
     "elmokit.train": "Training and adapting biLMs. Needs `pip install 'elmokit[train]'`.",
     "elmokit.tasks": "The six tasks of the paper. Needs `pip install 'elmokit[train]'`.",
     "elmokit.probe": "Analyses of a model.",
+    "elmokit.serve": "Models over HTTP, and the page. Needs `pip install 'elmokit[serve]'`.",
+}
+INTEGRATIONS = {
+    "sklearn": ["ElmoVectorizer"],
+    "spacy": ["ElmoPipe", "make_elmo", "make_tok2vec", "use_tensor"],
+    "sentence_transformers": ["ElmoModule"],
+    "flair": ["ElmoTokenEmbeddings"],
+    "ray": ["embed_shards", "plan_dataset", "embed_texts"],
 }
 COMPAT = ("allennlp", "simple_elmo", "many_langs", "bilm")
 
@@ -39,3 +47,12 @@ def write_api_pages(directory: Path) -> None:
         text += f"::: elmokit.compat.{name}\n    options:\n      show_root_full_path: true\n"
         text += "      show_if_no_docstring: false\n\n"
     (directory / "compat.md").write_text(text, encoding="utf-8")
+    text = (
+        "# elmokit.integrations\n\nELMo inside other libraries: a module and an extra per library. "
+        "[How to use them](../integrations.md).\n\n"
+    )
+    for module, names in INTEGRATIONS.items():
+        for name in names:
+            text += f"::: elmokit.integrations.{module}.{name}\n    options:\n"
+            text += "      show_root_full_path: true\n\n"
+    (directory / "integrations.md").write_text(text, encoding="utf-8")

@@ -18,6 +18,7 @@ import argparse
 import functools
 import http.server
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,11 @@ FOREIGN_WORKER = "https://unpkg.com/iframe-worker/shim"
 WORKER = "assets/offline-worker.js"
 """Zensical loads a script from another host that lets its search work without a server; ours does
 the same, and is part of the site."""
+
+STARS_COUNTER = ' data-md-component="source"'
+"""What makes Zensical's script ask GitHub for the stars of the repository on every page."""
+SHORT_CODE = re.compile(r"<code>([^<>]{1,18})</code>")
+"""Code that is not broken at the end of a line: `--pool mean` and the like."""
 
 FILES = {
     "CHANGELOG.md": "changelog.md",
@@ -89,6 +95,8 @@ def build() -> None:
     for path in HTML.rglob("*.html"):
         here = "../" * (len(path.relative_to(HTML).parts) - 1) + WORKER
         text = path.read_text(encoding="utf-8").replace(FOREIGN_WORKER, here)
+        text = text.replace(STARS_COUNTER, "")
+        text = SHORT_CODE.sub(r'<code class="short">\1</code>', text)
         path.write_text(text, encoding="utf-8")
     check_html(HTML)
 
@@ -130,7 +138,11 @@ def configure() -> str:
             if isinstance(page, dict):
                 listed.append(f"{{ {title!r} = [{', '.join(entries(page))}] }}")
             elif page.endswith("/*"):
-                names = sorted({path.name for path in PAGES.glob(page + ".md")} - {"index.md"})
+                overview = (PAGES / page[:-1] / "index.md").read_text(encoding="utf-8")
+                names = sorted(
+                    {path.name for path in PAGES.glob(page + ".md")} - {"index.md"},
+                    key=lambda name: (f"({name})" not in overview, overview.find(f"({name})")),
+                )  # in the order of the overview
                 listed += [repr(page[:-1] + name) for name in names]
                 used.update(page[:-1] + name for name in names)
             elif (PAGES / page).exists():

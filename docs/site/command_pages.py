@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import click
 
 from elmokit.cli import elmo
+
+_OPTION = re.compile(r"(?<![\w-])(--?[a-z][\w-]*)")
 
 
 def write_command_pages(directory: Path) -> None:
@@ -41,10 +44,10 @@ def _page(command: click.Command, parent: click.Context, name: str, level: int) 
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     rows = [record for option in options if (record := option.get_help_record(context))]
     if rows:
-        yield "| option | what it does |\n|---|---|"
+        yield '<dl class="options">'  # a table would be too narrow on a phone
         for names, text in rows:
-            yield f"| `{_cell(names)}` | {_cell(_code(text))} |"
-        yield ""
+            yield f"<dt><code>{html.escape(names)}</code></dt>\n<dd>{_html(text)}</dd>"
+        yield "</dl>\n"
     if isinstance(command, click.Group):
         for child in command.list_commands(context):
             subcommand = command.get_command(context, child)
@@ -68,11 +71,14 @@ def _code(text: str) -> str:
     """Options and placeholders outside of backticks as code, and nothing read as markup."""
     parts = text.split("`")
     parts[::2] = [
-        re.sub(r"(?<![\w-])(--?[a-z][\w-]*)", r"`\1`", re.sub(r"([*_<\[\]])", r"\\\1", part))
-        for part in parts[::2]
+        _OPTION.sub(r"`\1`", re.sub(r"([*_<\[\]])", r"\\\1", part)) for part in parts[::2]
     ]
     return "`".join(parts)
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", r"\|")
+def _html(text: str) -> str:
+    """Return a help text as HTML: options and what is in backticks as code."""
+    parts = html.escape(" ".join(text.split()), quote=False).split("`")
+    parts[::2] = [_OPTION.sub(r"<code>\1</code>", part) for part in parts[::2]]
+    parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]
+    return "".join(parts)

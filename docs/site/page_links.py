@@ -88,6 +88,8 @@ class _Page(HTMLParser):
             self.loads.append(values.get("href", ""))
         if tag in {"script", "img", "iframe", "source"} and "src" in values:
             self.loads.append(values["src"])
+        if values.get("data-md-component") == "source":  # a script asks GitHub for stars
+            self.loads.append(values.get("href", ""))
 
 
 def check_html(site: Path) -> None:

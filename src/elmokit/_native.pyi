@@ -119,6 +119,91 @@ def softmax(
 ) -> float:
     """Return the sum of the losses of a block of rows; `kernels.h` describes the arrays."""
 
+TILE_DEPTH: int
+"""Columns of arrays of bfloat16 are padded to a multiple of this."""
+TILE_MARGIN: int
+"""Rows of padding below arrays of bfloat16."""
+
+def tile_lstm_forward(
+    isa: str,
+    alive: npt.NDArray[np.int64],
+    input: _Floats,
+    recurrent: _Floats,
+    bias: _Floats,
+    projection: _Floats,
+    cell_clip: float,
+    projection_clip: float,
+    inputs: _Floats,
+    initial_hidden: _Floats,
+    initial_cell: _Floats,
+    gates: _Floats,
+    cells: _Floats,
+    factors: npt.NDArray[np.int16],
+    cell_outputs: npt.NDArray[np.int16],
+    outputs: _Floats,
+    /,
+) -> None:
+    """Run a layer in bfloat16 over a packed batch; writes the last five arrays: `train_tiles.h`."""
+
+def tile_lstm_backward(
+    isa: str,
+    alive: npt.NDArray[np.int64],
+    input: _Floats,
+    recurrent: _Floats,
+    bias: _Floats,
+    projection: _Floats,
+    cell_clip: float,
+    projection_clip: float,
+    initial_cell: _Floats,
+    gates: _Floats,
+    cells: _Floats,
+    factors: npt.NDArray[np.int16],
+    cell_outputs: npt.NDArray[np.int16],
+    outputs: _Floats,
+    d_outputs: _Floats,
+    d_inputs: _Floats | None,
+    d_hidden: _Floats,
+    d_cell: _Floats,
+    d_input: _Floats,
+    d_recurrent: _Floats,
+    d_bias: _Floats,
+    d_projection: _Floats,
+    /,
+) -> None:
+    """Run the backward pass of such a layer; writes the last seven arrays."""
+
+def tile_softmax(
+    isa: str,
+    candidates: int,
+    bias: _Floats,
+    hidden: _Floats,
+    weights: _Floats,
+    targets: npt.NDArray[np.int64],
+    target_bias: _Floats,
+    hidden_gradient: _Floats | None,
+    weight_gradient: _Floats | None,
+    bias_gradient: _Floats | None,
+    /,
+) -> float:
+    """Return the sum of the losses of all rows, with products of bfloat16: `train_tiles.h`."""
+
+def tile_affine_forward(
+    isa: str, x: _Floats, weight: _Floats, bias: _Floats, y: _Floats, /
+) -> None:
+    """Write x·W + bias to y, with products of bfloat16."""
+
+def tile_affine_backward(
+    isa: str,
+    x: _Floats,
+    weight: _Floats,
+    d_y: _Floats,
+    d_x: _Floats | None,
+    d_weight: _Floats | None,
+    d_bias: _Floats | None,
+    /,
+) -> None:
+    """Write the gradients of such a map."""
+
 class Network:
     """A frozen biLM. Takes C-contiguous arrays, and writes results into the arrays passed.
 

@@ -1,4 +1,4 @@
-"""Files that are complete or absent: atomic writes, errors of writing, checksums, locks.
+"""Files that are complete or absent: atomic writes, errors of writing, checks, checksums, locks.
 
 A file that is written here goes to a hidden temporary name beside its target and is renamed at the
 end, so that nobody ever reads half of it. Errors of writing name the file and say what was kept.
@@ -16,6 +16,7 @@ import re
 import secrets
 import shutil
 import socket
+import stat
 import sys
 import threading
 import time
@@ -25,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from elmokit.errors import ElmoError, InputError, WriteError
+from elmokit.errors import ElmoError, FormatError, InputError, WriteError
 
 POLL_SECONDS = 0.1
 """Time between two attempts to take a lock that somebody else holds."""
@@ -35,6 +36,8 @@ SILENT_SECONDS = 600.0
 """Time without a sign of life after which nobody waits for a lock any longer."""
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """System errors of a full disk, a used-up quota, and a file that is too large for its disk."""
+THREAD_SECONDS = 30.0
+"""Time after which a new thread that gives no sign of life has failed to start."""
 LARGE_DIRECTORY = 10_000
 """Number of files from which on a directory is searched for leftovers only once per process."""
 _LARGE_DIRECTORIES: set[Path] = set()
@@ -263,6 +266,25 @@ def _is_near(path: Path, target: Path) -> bool:
     return path.relative_to(target.parent).parts[0].startswith(".")
 
 
+# -- reading -----------------------------------------------------------------------------------
+
+
+def check_regular(path: Path) -> None:
+    """Raise `FormatError` if there is something else in the place of a regular file.
+
+    Reading a pipe waits for ever, and a device has no end. A path that does not exist passes: the
+    caller knows what is missing.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read: {error.strerror}") from None
+    if not stat.S_ISREG(mode):
+        raise FormatError(f"{path} is not a regular file; expected one, or a link to one")
+
+
 # -- checksums ---------------------------------------------------------------------------------
 
 
@@ -367,6 +389,32 @@ def wait_for_lock(path: Path, *, advice: str = "use a directory on a local disk"
         os.close(descriptor)  # which releases the lock
 
 
+class BackgroundThread(threading.Thread):
+    """A daemon thread that raises `MemoryError` if there is no memory to start it.
+
+    Where the first call of a new thread fails, CPython prints so, and `Thread.start` waits for ever
+    for a sign of life.
+    """
+
+    def __init__(self, target: Callable[[], object], name: str) -> None:
+        """Prepare the thread.
+
+        Args:
+            target: What it does.
+            name: Its name.
+        """
+        super().__init__(target=target, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        started: threading.Event = self._started  # type: ignore[attr-defined]
+        wait = started.wait
+        started.wait = lambda timeout=None: wait(THREAD_SECONDS)  # type: ignore[method-assign]
+        super().start()
+        if not started.is_set():
+            raise MemoryError(f"there is not enough memory to start the thread {self.name!r}")
+
+
 @contextmanager
 def _touching(path: Path) -> Iterator[None]:
     """Touch a file now and then during the block, to show that its holder lives."""
@@ -377,7 +425,7 @@ def _touching(path: Path) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 os.utime(path)
 
-    thread = threading.Thread(target=touch, name="lock", daemon=True)
+    thread = BackgroundThread(touch, "lock")
     thread.start()
     try:
         yield

@@ -20,7 +20,8 @@ class Activations {
         rounds_ = dtype == Dtype::bfloat16;
         if (!coded(kernels, dtype)) return;
         code_stride_ = stride_ * (rounds_ ? sizeof(std::uint16_t) : kernels.activation_bytes);
-        codes_.reserve(rows * code_stride_);
+        // A product by tiles reads whole tiles of rows; what is beyond the last one is not used.
+        codes_.reserve((rows + (rounds_ ? 2 * kTileRows : 0)) * code_stride_);
         if (rounds_) return;
         scales_.reserve(rows);
         sums_.reserve(rows);

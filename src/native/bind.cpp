@@ -17,6 +17,7 @@ using namespace elmokit;
 void bind_limits(nb::module_& m);         // bind_limits.cpp
 void bind_training(nb::module_& m);       // bind_training.cpp
 void bind_training_lstm(nb::module_& m);  // bind_training_lstm.cpp
+void bind_training_tiles(nb::module_& m);  // bind_training_tiles.cpp
 
 Dtype parse_dtype(const std::string& name) {
     if (name == "float32") return Dtype::float32;
@@ -262,4 +263,5 @@ NB_MODULE(_native, m) {
     bind_limits(m);
     bind_training(m);
     bind_training_lstm(m);
+    bind_training_tiles(m);
 }

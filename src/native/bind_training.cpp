@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "checks.h"
 #include "cpu.h"
 #include "python.h"
+#include "train_checks.h"
 
 namespace nb = nanobind;
 using namespace elmokit;
@@ -172,26 +172,6 @@ void convolution_backward(const std::string& isa, const Widths& widths, int max_
             });
     });
 }
-
-/// An array that may be None.
-template <class T, int Dimensions>
-class Optional {
-  public:
-    Optional(const char* name, nb::handle object) {
-        if (!object.is_none()) array_.emplace(name, object);
-    }
-    void check_shape(std::initializer_list<std::ptrdiff_t> sizes) const {
-        if (array_) array_->check_shape(sizes);
-    }
-    void check_disjoint_from(std::initializer_list<Region> regions) const {
-        if (!array_) return;
-        for (const Region& region : regions) check_disjoint({*array_, region});
-    }
-    T* data(std::ptrdiff_t offset = 0) const { return array_ ? array_->data() + offset : nullptr; }
-
-  private:
-    std::optional<Array<T, Dimensions>> array_;
-};
 
 double softmax(const std::string& isa, int candidates, nb::handle logits_, nb::handle bias_,
                nb::handle hidden_, nb::handle weights_, nb::handle targets_,

@@ -4,7 +4,7 @@
 #include "checks.h"
 #include "cpu.h"
 #include "python.h"
-#include "train_lstm.h"
+#include "train_checks.h"
 
 namespace nb = nanobind;
 using namespace elmokit;
@@ -12,30 +12,6 @@ using namespace elmokit;
 namespace {
 
 using Out = Array<float, 2>;
-
-TrainingLayer make_layer(const std::vector<std::int64_t>& alive, std::ptrdiff_t words,
-                         std::ptrdiff_t sentences, const Table& projection, float cell_clip,
-                         float projection_clip) {
-    check_size("the number of words", words, 1, kMaxRows);
-    check_size("the number of sentences", sentences, 1, kMaxRows);
-    check_size("the number of cells", projection.shape(0), 1, kMaxSize);
-    check_size("the width", projection.shape(1), 1, kMaxSize);
-    check_clip("cell_clip", cell_clip);
-    check_clip("projection_clip", projection_clip);
-    check_packing(alive, words, sentences);
-    if (alive[0] != sentences)
-        refuse("alive begins with " + std::to_string(alive[0]) + "; expected all " +
-               std::to_string(sentences) + " sentences of the state");
-    const auto units = static_cast<int>(projection.shape(0));
-    if (units % 16)
-        refuse("the number of cells is " + std::to_string(units) + "; expected a multiple of 16");
-    return {alive.data(),
-            static_cast<std::ptrdiff_t>(alive.size()),
-            static_cast<int>(projection.shape(1)),
-            units,
-            cell_clip,
-            projection_clip};
-}
 
 void lstm_forward(const std::string& isa, nb::handle alive_, nb::handle recurrent_,
                   nb::handle projection_, float cell_clip, float projection_clip,

@@ -2,7 +2,11 @@
 
 #include <stdexcept>
 
-#if defined(__aarch64__) && defined(__linux__)
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #elif defined(__aarch64__) && defined(__APPLE__)
 #include <sys/sysctl.h>
@@ -37,6 +41,22 @@ ByteProducts byte_products() {
 }
 #endif
 
+#if defined(__x86_64__)
+/// Whether this CPU has AMX with bfloat16, and the system lets this process and its threads use it.
+bool amx_granted() {
+#if defined(__linux__)
+    unsigned eax, ebx, ecx, edx;
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return false;
+    constexpr unsigned tiles = 1u << 24, bfloat16 = 1u << 22;
+    if (!(edx & tiles) || !(edx & bfloat16)) return false;
+    constexpr int request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM
+    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+    return false;
+#endif
+}
+#endif
+
 std::vector<const Kernels*> runnable([[maybe_unused]] Dtype dtype) {
     [[maybe_unused]] const bool int8 = dtype == Dtype::int8;
     std::vector<const Kernels*> all;
@@ -45,8 +65,11 @@ std::vector<const Kernels*> runnable([[maybe_unused]] Dtype dtype) {
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                         __builtin_cpu_supports("avx512vl");
-    if (avx512 && dtype == Dtype::bfloat16 && __builtin_cpu_supports("avx512bf16"))
+    if (avx512 && dtype == Dtype::bfloat16 && __builtin_cpu_supports("avx512bf16")) {
+        static const bool amx = amx_granted();
+        if (amx) all.push_back(amx_kernels());
         all.push_back(avx512_bf16_kernels());
+    }
     if (avx512 && (!int8 || __builtin_cpu_supports("avx512vnni"))) all.push_back(avx512_kernels());
     if (avx2) all.push_back(avx2_kernels());
 #elif defined(__aarch64__)

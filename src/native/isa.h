@@ -4,6 +4,7 @@
 #include "convolution.h"
 #include "layers.h"
 #include "limits.h"
+#include "tiles.h"
 #include "train_cells.h"
 #include "train_convolution.h"
 #include "train_softmax.h"
@@ -31,7 +32,10 @@ constexpr Kernels kernels_for(const char* name) {
             softmax<V>,
             PairProducts<V>::exist ? round_row<V> : nullptr,
             multiply_add<V>,
-            read<V>};
+            read<V>,
+            {begin_tiles<V>, end_tiles<V>, round_to_tiles<V>, pack_tile_rows<V>,
+             pack_tile_columns<V>, pack_tile_panel<V>, transpose_tiles<V>, tile_product<V>,
+             tile_cells<V>, tile_backward_cells<V>, tile_backward_clip<V>}};
 }
 
 }  // namespace elmokit

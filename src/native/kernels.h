@@ -13,6 +13,9 @@
 
 namespace elmokit {
 
+/// Bytes of a cache line.
+constexpr int kCacheLine = 64;
+
 /// Width of a panel, the unit of packed weights, in vectors; also the number of gates of an LSTM.
 constexpr int kPanelVectors = 4;
 
@@ -158,6 +161,103 @@ struct SoftmaxRows {
 /// Logits of a row are processed in groups of this size, whatever the instruction set.
 constexpr int kSoftmaxColumns = 64;
 
+/// Products of bfloat16 in training work on tiles: 16 rows of 32 activations, or 32 rows (pairs of
+/// which are interleaved) of 16 columns of weights. Weights are multiplied in groups of four columns
+/// of tiles, and padded with zeros to whole groups.
+constexpr int kTileRows = 16;
+constexpr int kTileDepth = 32;
+constexpr int kTileGroup = 4;
+
+/// Values of a tile.
+constexpr std::ptrdiff_t kTileValues = std::ptrdiff_t{kTileRows} * kTileDepth;
+
+/// Rows of bfloat16 activations, padded to whole tiles: with zeros to the right, and by memory that
+/// may be read below.
+struct TileRows {
+    const std::uint16_t* values;
+    std::ptrdiff_t stride;
+};
+
+/// Packed weights: [tiles][depth][kTileDepth / 2][kTileRows][2].
+struct TileWeights {
+    const std::uint16_t* values;
+    int tiles;  // columns of tiles
+    int depth;  // in tiles
+};
+
+/// Where weights are packed, and how: their columns are in groups, of which each tile takes the next
+/// 16 of the next group. So a group of tiles has the four gates of 16 units.
+struct TileLayout {
+    int depth;   // of the packed weights, in tiles
+    int first;   // tile, in depth, of the first row
+    int groups;  // 1 or 4
+};
+
+/// Where a product is written: clip(a · w + bias), to which the value before may be added.
+struct TileOut {
+    float* values;
+    std::ptrdiff_t row_stride;
+    std::ptrdiff_t tile_stride;  // from a column of tiles to the next one
+    int columns;                 // of all tiles; the others are not written
+    const float* bias;           // [tiles * kTileRows] or null
+    bool add;
+    float clip;  // infinity: no clipping
+};
+
+/// A step of an LSTM in training with bfloat16, whose gates i, j, f, o of 16 units follow each other.
+struct TileCells {
+    const float* bias;        // [H / 16][4][16]
+    float* gates;             // [H / 16][rows][4][16]: out
+    const float* before;      // [rows][H]: cells of the previous step
+    float* cells;             // [rows][H]: out
+    std::uint16_t* outputs;   // [rows][output_stride]: out: sigmoid(o) * tanh(c)
+    std::ptrdiff_t output_stride;
+    int units;   // H
+    float clip;  // infinity: no clipping
+};
+
+/// The backward pass of such a step.
+struct TileBackwardCells {
+    const float* gates;
+    const float* before;
+    const float* cells;
+    std::uint16_t* d_gates;  // [rows][H / 16][4][16]: out
+    std::ptrdiff_t d_gate_stride;
+    float* d_cells;  // in: gradients of `cells`; out: of `before`
+    float* d_bias;   // [H / 16][4][16]: added to
+    int units;
+    float clip;
+};
+
+/// The kernels of training with bfloat16, which call each other's tiles: between `begin` and `end`,
+/// in one thread.
+struct TileKernels {
+    void (*begin)();
+    void (*end)();
+    /// Rounds rows of floats to bfloat16.
+    void (*round)(const float* from, std::ptrdiff_t from_stride, int rows, int columns,
+                  std::uint16_t* to, std::ptrdiff_t to_stride);
+    /// Packs a matrix of weights, and the transpose of one.
+    void (*pack_rows)(const float* from, int rows, int columns, const TileLayout&,
+                      std::uint16_t* to);
+    void (*pack_columns)(const float* from, int rows, int columns, const TileLayout&,
+                         std::uint16_t* to);
+    /// Packs kTileGroup columns of tiles of activations, as weights of `depth` tiles.
+    void (*pack_panel)(const std::uint16_t* from, std::ptrdiff_t stride, int depth,
+                       std::uint16_t* to);
+    /// Transposes activations: columns become rows of `padded` values.
+    void (*transpose)(const std::uint16_t* from, std::ptrdiff_t stride, int rows, int columns,
+                      std::uint16_t* to, int padded);
+    void (*product)(const TileRows&, int rows, const TileWeights&, const TileOut&);
+    void (*cells)(const TileRows&, int rows, const TileWeights&, const TileCells&);
+    void (*backward_cells)(const TileRows&, int rows, const TileWeights&,
+                           const TileBackwardCells&);
+    /// Rounds d_outputs + d_hidden, or 0 where the outputs were clipped.
+    void (*backward_clip)(const float* outputs, const float* d_outputs, const float* d_hidden,
+                          int rows, int columns, float clip, std::uint16_t* to,
+                          std::ptrdiff_t to_stride);
+};
+
 /// Floats that `multiply_add` and `read` work on.
 constexpr int kScratch = 1024;
 
@@ -199,6 +299,7 @@ struct Kernels {
     double (*multiply_add)(Dtype dtype, int rounds, void* scratch);
     /// Measures the memory: reads an array, a multiple of kScratch in size.
     float (*read)(const float* values, std::ptrdiff_t count);
+    TileKernels tiles;
 };
 
 // AVX2 and AVX-512 exist on x86-64 only.
@@ -206,6 +307,7 @@ const Kernels* portable_kernels();
 const Kernels* avx2_kernels();
 const Kernels* avx512_kernels();
 const Kernels* avx512_bf16_kernels();    // for bfloat16 only
+const Kernels* amx_kernels();            // likewise
 const Kernels* emulated_bf16_kernels();  // likewise, on any machine: for tests
 // These exist on AArch64 only.
 const Kernels* neon_kernels();

@@ -13,6 +13,14 @@ template <class V>
 double multiply_add(Dtype dtype, int rounds, void* scratch) {
     constexpr int R = 4 * V::rows < 12 ? 3 : V::rows;
     auto* const floats = static_cast<float*>(scratch);
+    if constexpr (Tiles<V>::always) {
+        if (dtype == Dtype::bfloat16) {
+            Tiles<V>::begin();
+            const double products = Tiles<V>::multiply_add(rounds, scratch);
+            Tiles<V>::end();
+            return products;
+        }
+    }
     if (dtype == Dtype::int8) {
         using Activation = typename V::Activation;
         typename V::I sums[R][kPanelVectors];

@@ -11,14 +11,14 @@
 #pragma once
 
 #include "kernels.h"
+#include "pairs.h"
 #include "products_i8mm.h"
+#include "products_tiled.h"
 
 namespace elmokit {
 
 template <class V>
 constexpr int panel_width = kPanelVectors * V::lanes;
-
-constexpr int kCacheLine = 64;
 
 /// Weights are prefetched into the cache in one of two ways. A panel that is multiplied with few
 /// rows is streamed from memory (`Stream`): each load prefetches the weights this many bytes ahead.
@@ -129,58 +129,6 @@ void tile_products(const Rows& rows, int first, const std::uint8_t* w, const flo
         }
     }
 }
-
-/// Products of bfloat16 by bfloat16, specialized where an instruction set has them.
-template <class V>
-struct PairProducts {
-    static constexpr bool exist = false;
-};
-
-/// Weights in bfloat16, which are the upper halves of floats: a vector of pairs of consecutive k,
-/// from which a shift and a mask make two vectors of floats.
-template <class V>
-struct Pairs {
-    typedef std::uint32_t Vector __attribute__((vector_size(V::lanes * sizeof(float))));
-
-    static Vector load(const std::uint16_t* p) {
-        Vector x;
-        __builtin_memcpy(&x, p, sizeof x);
-        return x;
-    }
-    static typename V::F first(Vector x) { return (typename V::F)(x << 16); }
-    static typename V::F second(Vector x) { return (typename V::F)(x & 0xffff0000u); }
-
-    /// The first or the second of the pairs at p. For AVX2 in assembly: the compiler would keep the
-    /// mask and the next pairs in registers, and move sums of a tile to memory for that.
-    static typename V::F load_first(const std::uint16_t* p) {
-#if defined(__AVX2__) && !defined(__AVX512F__)
-        typename V::F x;
-        asm("vmovdqu %1, %0\n\tvpslld $16, %0, %0" : "=x"(x) : "m"(*(const Memory*)p));
-        return x;
-#else
-        return first(load(p));
-#endif
-    }
-    static typename V::F load_second(const std::uint16_t* p) {
-#if defined(__AVX2__) && !defined(__AVX512F__)
-        alignas(32) static constexpr std::uint32_t mask[8] = {
-            0xffff0000u, 0xffff0000u, 0xffff0000u, 0xffff0000u,
-            0xffff0000u, 0xffff0000u, 0xffff0000u, 0xffff0000u};
-        typename V::F x;
-        asm("vmovdqu %1, %0\n\tvpand %2, %0, %0"
-            : "=x"(x)
-            : "m"(*(const Memory*)p), "m"(*(const Memory*)mask));
-        return x;
-#else
-        return second(load(p));
-#endif
-    }
-
-  private:
-    struct Memory {
-        char bytes[V::lanes * sizeof(float)];
-    };
-};
 
 /// bfloat16: products of R rows with P adjacent panels, tile[r][p][column]. Without instructions for
 /// bfloat16 the sums have the order of float32, and so its bits for the same (rounded) weights.
@@ -301,6 +249,10 @@ int multiply_row(const Rows& a, const Panels& w, Span panels, int row, float* ti
 /// Multiplies the rows with the panels; calls finish(panel, row, products of the row).
 template <class V, class Finish>
 void multiply(const Rows& a, const Panels& w, Span panels, Span rows, const Finish& finish) {
+    if constexpr (Tiles<V>::always) {
+        if (w.pairs && w.depth % kTileDepth == 0)
+            return multiply_panels<V>(a, w, panels, rows, finish);
+    }
     alignas(kCacheLine) float tile[V::rows * panel_width<V>];
     const int count = rows.end - rows.begin;
     // Widening bfloat16 takes a register: with 16 of them, the sums of three rows do not fit.

@@ -25,6 +25,9 @@ struct Vector {
     static F set(float x) { return _mm256_set1_ps(x); }
     static F load(const float* p) { return _mm256_loadu_ps(p); }
     static void store(float* p, F x) { _mm256_storeu_ps(p, x); }
+    /// Stores to an aligned address, past the cache. `fence` makes it visible to other threads.
+    static void stream(float* p, F x) { _mm256_stream_ps(p, x); }
+    static void fence() { _mm_sfence(); }
     static void store_first(float* p, F x, int count) {
         const I lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
         _mm256_maskstore_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(count), lane), x);

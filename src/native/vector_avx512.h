@@ -25,6 +25,9 @@ struct Vector {
     static F set(float x) { return _mm512_set1_ps(x); }
     static F load(const float* p) { return _mm512_loadu_ps(p); }
     static void store(float* p, F x) { _mm512_storeu_ps(p, x); }
+    /// Stores to an aligned address, past the cache. `fence` makes it visible to other threads.
+    static void stream(float* p, F x) { _mm512_stream_ps(p, x); }
+    static void fence() { _mm_sfence(); }
     static void store_first(float* p, F x, int count) {
         _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1), x);
     }

@@ -40,4 +40,66 @@ struct PairProducts<avx512_bf16::Vector> {
     }
 };
 
+/// Products of tiles, pair by pair: every sum is of float32, in another order than that of AMX.
+template <>
+struct Tiles<avx512_bf16::Vector> {
+    using V = avx512_bf16::Vector;
+    static constexpr bool always = false;
+
+    static void begin() {}
+    static void end() {}
+
+    static void multiply(const std::uint16_t* a, std::ptrdiff_t a_stride, int count,
+                         const TileColumns& b, float* c) {
+        // Blocks of nearly the same number of rows: a block of few rows waits for its sums.
+        for (int blocks = (count + kMostRows - 1) / kMostRows, row = 0; blocks > 0; --blocks) {
+            const int rows = (count - row) / blocks;
+            multiply_block(a + row * a_stride, a_stride, rows, b, c + row * kGroupColumns);
+            row += rows;
+        }
+    }
+
+  private:
+    /// With four sums per row, the weights and an activation, all registers but three.
+    static constexpr int kMostRows = 6;
+
+    static void multiply_block(const std::uint16_t* a, std::ptrdiff_t a_stride, int rows,
+                               const TileColumns& b, float* c) {
+        switch (rows) {
+            case 1: return multiply_rows<1>(a, a_stride, b, c);
+            case 2: return multiply_rows<2>(a, a_stride, b, c);
+            case 3: return multiply_rows<3>(a, a_stride, b, c);
+            case 4: return multiply_rows<4>(a, a_stride, b, c);
+            case 5: return multiply_rows<5>(a, a_stride, b, c);
+            default: return multiply_rows<6>(a, a_stride, b, c);
+        }
+    }
+
+    template <int Rows>
+    static void multiply_rows(const std::uint16_t* a, std::ptrdiff_t a_stride, const TileColumns& b,
+                              float* c) {
+        V::F sums[Rows][kTileGroup];
+        for (auto& row : sums)
+            for (V::F& sum : row) sum = V::set(0.0f);
+        const std::uint16_t* weights = b.values;
+        for (int k = 0; k < b.depth * kTileDepth; k += 2, weights += b.row) {
+            Pairs<V>::Vector columns[kTileGroup];
+            for (int tile = 0; tile < kTileGroup; ++tile)
+                columns[tile] = Pairs<V>::load(weights + tile * b.column);
+            for (int row = 0; row < Rows; ++row) {
+                std::int32_t pair;
+                __builtin_memcpy(&pair, a + row * a_stride + k, sizeof pair);
+                const __m512i activations = _mm512_set1_epi32(pair);
+                for (int tile = 0; tile < kTileGroup; ++tile)
+                    asm("vdpbf16ps %2, %1, %0"
+                        : "+v"(sums[row][tile])
+                        : "v"(columns[tile]), "v"(activations));
+            }
+        }
+        for (int row = 0; row < Rows; ++row)
+            for (int tile = 0; tile < kTileGroup; ++tile)
+                V::store(c + row * kGroupColumns + tile * kTileRows, sums[row][tile]);
+    }
+};
+
 }  // namespace elmokit

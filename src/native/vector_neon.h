@@ -56,6 +56,9 @@ struct Vector {
     static F set(float x) { return vdupq_n_f32(x); }
     static F load(const float* p) { return vld1q_f32(p); }
     static void store(float* p, F x) { vst1q_f32(p, x); }
+    /// Like `store`; elsewhere past the cache, which `fence` makes visible to other threads.
+    static void stream(float* p, F x) { store(p, x); }
+    static void fence() {}
     static void store_first(float* p, F x, int count) {
         std::memcpy(p, &x, static_cast<unsigned>(count) * sizeof(float));
     }

@@ -33,6 +33,9 @@ struct Vector {
         return x;
     }
     static void store(float* p, F x) { std::memcpy(p, &x, sizeof x); }
+    /// Like `store`; elsewhere past the cache, which `fence` makes visible to other threads.
+    static void stream(float* p, F x) { store(p, x); }
+    static void fence() {}
     static void store_first(float* p, F x, int count) {
         std::memcpy(p, &x, static_cast<unsigned>(count) * sizeof(float));
     }

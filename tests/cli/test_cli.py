@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from tests.conftest import GOLDEN
 
@@ -91,3 +93,53 @@ def test_debug_shows_the_traceback(place: int) -> None:
     arguments.insert(place, "--debug")
     with pytest.raises(elmokit.ElmoError):
         main(arguments)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("can't start new thread"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to"),
+        SystemError("error return without exception set"),
+        ImportError("libx.so: failed to map segment from shared object"),
+        MemoryError(),
+    ],
+)
+def test_no_memory_is_one_line_whoever_says_so(elmo_command, monkeypatch, error) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(elmokit.Elmo, "load", fail)
+    result = elmo_command("embed", "-m", MODEL, "x")
+    assert result.code == 1
+    assert result.err.startswith("elmo: error: ") and result.err.count("\n") == 1
+
+
+def test_other_errors_of_programs_keep_their_traceback(monkeypatch) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr(elmokit.Elmo, "load", fail)
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        main(["embed", "-m", MODEL, "x"])
+
+
+@pytest.mark.parametrize(("message", "lines"), [("can't allocate memory", 0), ("a mistake", 1)])
+def test_threads_without_memory_print_nothing(
+    elmo_command, monkeypatch, message: str, lines: int
+) -> None:
+    found: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: found.append(args.exc_value))
+
+    def work() -> None:
+        raise RuntimeError(message)
+
+    def load(*arguments: object, **options: object) -> None:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        raise MemoryError
+
+    monkeypatch.setattr(elmokit.Elmo, "load", load)
+    assert elmo_command("embed", "-m", MODEL, "x").code == 1
+    assert len(found) == lines

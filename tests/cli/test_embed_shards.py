@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 from tests.conftest import GOLDEN
+
+from elmokit.cli.plan import ASSUMED
+from elmokit.vectors import CapacityAssumptions
 
 MODEL = str(GOLDEN / "models" / "plain")
 
@@ -58,7 +62,7 @@ def test_plan(elmo_command) -> None:
     options = ("--words", "1e9", "-m", MODEL, "--words-per-second", 1e4, "--efficiency", 1)
     result = elmo_command("plan", *options, "--reduce", "sentence", "--store", "float16")
     assert "28 core-hours, 56 shards" in result.out and "measured" not in result.out
-    assert "assumed: core hour price 0.04" in result.out
+    assert "nobody's offer" in result.out
     dim = 16
     estimate = json.loads(elmo_command("plan", *options, "--store", "int8", "--json").out)
     assert estimate["shards"] == 56
@@ -68,3 +72,33 @@ def test_plan(elmo_command) -> None:
     measured = json.loads(elmo_command("plan", "--words", "1e6", "-m", MODEL, "--json").out)
     assert measured["words_per_second"] > 0
     assert elmo_command("plan", "--words", "0", "-m", MODEL).code == 1
+
+
+def test_every_assumption_of_plan_is_printed_with_the_option_that_sets_it(elmo_command) -> None:
+    given = {
+        "--price": "0.5",
+        "--storage-price": "10",
+        "--months": "3",
+        "--efficiency": "0.8",
+        "--spot-discount": "0.25",
+        "--redone": "0.1",
+        "--sentence-words": "17",
+        "--word-bytes": "6.5",
+        "--forms": "12345",
+        "--shard-hours": "2",
+        "--cores": "7",
+    }
+    options = [part for pair in given.items() for part in pair]
+    fixed = ("plan", "--words", "3.6e9", "-m", MODEL, "--words-per-second", "1000")
+    result = elmo_command(*fixed, *options)
+    assert result.code == 0, result.err
+    lines = result.out.splitlines()
+    for option, value in given.items():
+        (line,) = [line for line in lines if line.endswith(f"  {option}")]
+        assert line.split()[-2].replace(",", "") == value
+    assert {field.name for field in fields(CapacityAssumptions)} == set(ASSUMED)
+    (cluster,) = [line for line in lines if line.startswith("SLURM")]
+    assert cluster.split()[-3:] == ["1,250", "178.6", "625.00"]  # 3.6e9 / 800 / 3600; / 7; * 0.5
+    for option, value in (("--price", "-1"), ("--spot-discount", "2"), ("--sentence-words", "0")):
+        wrong = elmo_command(*fixed, option, value)
+        assert wrong.code == 1 and "expected" in wrong.err

@@ -112,7 +112,8 @@ def architectures(draw: st.DrawFn) -> BiLMConfig:
         draw(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 70)), min_size=1, max_size=3))
     )
     cnn_projection, projection = draw(st.booleans()), draw(st.booleans())
-    width = draw(st.integers(1, 70)) if cnn_projection else sum(n for _, n in filters)
+    sizes = st.integers(1, 70) | st.sampled_from([32, 64, 96])  # of any size, and of whole tiles
+    width = draw(sizes) if cnn_projection else sum(n for _, n in filters)
     clips = st.sampled_from([None, 0.25, 3])
     return BiLMConfig(
         char_cnn=CharCNNConfig(
@@ -125,7 +126,7 @@ def architectures(draw: st.DrawFn) -> BiLMConfig:
             max_characters=draw(st.integers(6, 12)),
         ),
         lstm=LSTMConfig(
-            cells=draw(st.integers(1, 70)) if projection else width,
+            cells=draw(sizes) if projection else width,
             width=width,
             layers=draw(st.integers(1, 3)),
             projection=projection,
@@ -138,7 +139,7 @@ def architectures(draw: st.DrawFn) -> BiLMConfig:
 
 def is_exact(isa: str, dtype: native.Dtype) -> bool:
     """Whether the kernel multiplies float32 activations, so that it equals a reference to 1e-5."""
-    return dtype == "float32" or (dtype == "bfloat16" and not isa.endswith("bf16"))
+    return dtype == "float32" or (dtype == "bfloat16" and isa not in native.BFLOAT16_ISAS)
 
 
 def make_reference(config: BiLMConfig, weights: Weights, dtype: native.Dtype) -> ReferenceNetwork:

@@ -356,8 +356,8 @@ def test_many_threads_and_children_that_make_and_drop_models() -> None:
     deadline = time.monotonic() + 30  # a thread that was joined may need a moment to end
     while len(os.listdir("/proc/self/task")) > threads and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert len(os.listdir("/proc/self/task")) == threads
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert len(os.listdir("/proc/self/task")) <= threads  # one of an earlier test may have ended
+    assert len(os.listdir("/proc/self/fd")) <= files
     assert resident_bytes() - before < 40 << 20  # of 130 models with about 2 MB each
 
 

@@ -111,7 +111,7 @@ def test_limits_of_this_machine_are_well_formed() -> None:
     assert all(value > 0 for value in limits.reads.values())
     assert list(limits.flops) == list(native.DTYPES)
     for dtype, flops in limits.flops.items():
-        widened = dtype == "bfloat16" and not limits.isas[dtype].endswith("bf16")
+        widened = dtype == "bfloat16" and limits.isas[dtype] not in native.BFLOAT16_ISAS
         assert flops is None if widened else flops > 0
         assert limits.flops_of(dtype) > 0
 

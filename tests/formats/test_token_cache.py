@@ -100,7 +100,41 @@ def test_write_and_read(tmp_path: Path) -> None:
     assert list(again) == words
     np.testing.assert_array_equal(again.vectors, vectors)
     with h5py.File(files[0]) as file:  # as bilm-tf will look for it
-        assert list(file) == ["embedding"] and file["embedding"].dtype == np.float32
+        assert list(file["embedding"].shape) == [5, 8] and file["embedding"].dtype == np.float32
+
+
+def test_flipped_bits_are_noticed(tmp_path: Path) -> None:
+    words = token_cache.add_marks(["the", "cat"])
+    files = token_cache.write(tmp_path / "my.hdf5", words, Model().compute(words))
+
+    def content() -> object:
+        cache = token_cache.read(files[0])
+        return {word: cache[word].tolist() for word in cache}
+
+    wanted = content()
+    for file in files:
+        whole, refused = file.read_bytes(), 0
+        for place in range(0, len(whole), 1 + len(whole) // 100):
+            damaged = bytearray(whole)
+            damaged[place] ^= 1 << place % 8
+            file.write_bytes(damaged)
+            try:
+                assert content() == wanted, (file.name, place)
+            except FormatError:
+                refused += 1
+        assert refused > 10
+        file.write_bytes(whole)
+    with pytest.raises(FormatError, match="other words"):
+        token_cache.read(files[0], list(reversed(words)))
+
+
+def test_a_cache_of_an_earlier_version_has_no_checksums(tmp_path: Path) -> None:
+    words = token_cache.add_marks(["the"])
+    vectors = Model().compute(words)
+    files = token_cache.write(tmp_path / "my.hdf5", words, vectors)
+    with h5py.File(files[0], "r+") as file:
+        del file["elmokit"]
+    np.testing.assert_array_equal(token_cache.read(files[0]).vectors, vectors)
 
 
 def test_the_vocabulary_as_bilm_tf_counts_it(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """The HDF5 layout, AllenNLP's plain one, and damaged files."""
 
 import json
+import random
+import subprocess
+import sys
 
 import h5py
 import numpy as np
 import pytest
 
 from elmokit.errors import FormatError
-from elmokit.vectors import hdf5, load_vectors, save_vectors
+from elmokit.vectors import hdf5, load_vectors, open_writer, save_vectors
 
 
 def sentences(count, dim=4):
@@ -36,6 +39,70 @@ def test_layout(path):
         assert h5py.check_string_dtype(file["elmokit/words"].dtype).encoding == "utf-8"
         assert json.loads(file["elmokit"].attrs["signature"]) == {"model": "m"}
         assert file["elmokit"].attrs["layout"] == 1  # without ids
+
+
+def content_of(path):
+    with load_vectors(path) as vectors:
+        rows = [(words, array.dtype, array.tolist()) for words, array in vectors.items()]
+        return vectors.signature, vectors.ids, rows
+
+
+@pytest.mark.parametrize("ids", [False, True])
+def test_flipped_bits_are_noticed(tmp_path, ids):
+    path = tmp_path / "v.h5"
+    with open_writer(path, signature={"model": "m"}, ids=ids) as out:
+        for i, (words, array) in enumerate(sentences(5)):
+            out.write(words, array, id=f"P{i}" if ids else None)
+    wanted, whole = content_of(path), path.read_bytes()
+    refused = 0
+    for place in random.Random(0).sample(range(len(whole)), 100):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        try:
+            assert content_of(path) == wanted, place
+        except FormatError:
+            refused += 1
+    assert refused > 10
+    for array in (np.full((3, 1, 4), 1, np.float32), np.full((3, 1, 4), 7, np.float16)):
+        path.write_bytes(whole)
+        with h5py.File(path, "r+") as file:
+            del file["1"]
+            file["1"] = array
+        if array.dtype == np.float32:
+            assert content_of(path) == wanted
+        else:
+            with pytest.raises(FormatError, match="checksum of the vectors of sentence 1"):
+                content_of(path)
+
+
+def test_a_changed_index_is_noticed(path):
+    with h5py.File(path, "r+") as file:
+        file["elmokit"].attrs["signature"] = json.dumps({"model": "other"})
+    with pytest.raises(FormatError, match="checksum of its index"):
+        load_vectors(path)
+
+
+def test_files_without_checksums_are_read(path):
+    wanted = content_of(path)
+    with h5py.File(path, "r+") as file:
+        del file["elmokit/checksums"], file["elmokit"].attrs["checksum"]
+        for name in ("signature", "job"):  # as earlier versions wrote them
+            file["elmokit"].attrs[name] = file["elmokit"].attrs[name].decode()
+    assert content_of(path) == wanted
+    assert load_vectors(path)._reader.job is not None
+
+
+def test_a_heap_that_never_ends_is_refused(path):
+    # The HDF5 library would loop for ever, so another process reads the file.
+    data = path.read_bytes()
+    entry = data.index(b"GCOL\1\0\0\0") + 16
+    path.write_bytes(data[:entry] + bytes(16) + data[entry + 16 :])
+    code = "import sys, elmokit; elmokit.load_vectors(sys.argv[1]).words(0)"
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=100
+    )
+    assert "FormatError" in run.stderr and "an entry of 0 bytes in the heap" in run.stderr
 
 
 def test_a_long_signature_fits(tmp_path):
@@ -174,6 +241,14 @@ def test_plain_files_that_cannot_be_ordered(tmp_path):
     edit(plain(path, ["a"]), lambda f: f["sentence_to_index"].__setitem__(0, "nonsense"))
     with pytest.raises(FormatError, match="index cannot be read"):
         load_vectors(path)
+
+
+def test_a_plain_file_with_an_empty_index(tmp_path):
+    with h5py.File(tmp_path / "plain.hdf5", "w") as file:
+        file["0"] = np.ones((2, 3), np.float32)
+        file.create_dataset("sentence_to_index", (0,), h5py.string_dtype())
+    with pytest.raises(FormatError, match="its index cannot be read"):
+        load_vectors(tmp_path / "plain.hdf5")
 
 
 @pytest.mark.parametrize("kind", ["external link", "soft link", "external data", "virtual"])

@@ -148,6 +148,9 @@ def test_other_tables_are_refused(path):
     pq.write_table(table.set_column(0, "index", table["words"]), path)
     with pytest.raises(FormatError, match="index of the type int64"):
         load_vectors(path)
+    pq.write_table(table.append_column("words", table["words"]), path)  # twice
+    with pytest.raises(FormatError, match="words of the type list"):
+        load_vectors(path)
     for metadata in [None, {"elmokit": "{"}, {"elmokit": "{}"}, {"elmokit": "3"}]:
         pq.write_table(table.replace_schema_metadata(metadata), path)
         with pytest.raises(FormatError, match="no valid entry `elmokit`"):

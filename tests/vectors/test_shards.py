@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import GOLDEN
 
+from elmokit.bilm.random import random_bilm
 from elmokit.elmo import Elmo
 from elmokit.errors import ElmoError, InputError
 from elmokit.vectors import (
@@ -270,6 +271,37 @@ def test_what_does_not_fit_is_an_error(model: Elmo, text: Path, tmp_path: Path) 
 # -- workers that die ------------------------------------------------------------------------------
 
 
+def test_without_the_kernel_a_shard_does_not_depend_on_earlier_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BLAS rounds a word that is computed alone differently: the word cache must not show."""
+    monkeypatch.setenv("ELMOKIT_ENGINE", "reference")
+    elmo = Elmo(random_bilm("small"), threads=1)
+    elmo.save(tmp_path / "model")
+    source = random.Random(1)
+    known = ["".join(source.choices("abcdefgh", k=6)) for _ in range(40)]
+    lines = [" ".join([*known, f"new{n}"]) for n in range(4)]
+    (tmp_path / "text.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = []
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0]):
+        elmo = Elmo.load(tmp_path / "model", threads=1)
+        plan = plan_shards(elmo, tmp_path / "text.txt", tmp_path / f"job{order[0]}", shards=4)
+        assert len(plan.shards) == 4
+        for number in order:
+            run_shard(plan, number, elmo)
+        found.append([plan.path_of(shard).read_bytes() for shard in plan.shards])
+    assert found[0] == found[1]
+
+
+def test_a_job_is_run_by_one_kind_of_engine(
+    model: Elmo, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_shards(model, text, tmp_path / "job", shards=2)
+    monkeypatch.setattr("elmokit.vectors.shards._engine_kind", lambda elmo: "another")
+    with pytest.raises(InputError, match="planned with another engine"):
+        run_shard(tmp_path / "job", 0, model)
+
+
 def test_killed_workers(model: Elmo, text: Path, tmp_path: Path) -> None:
     """Workers of one command are killed at random moments; the files are those of a calm run."""
     text.write_text("\n".join([text.read_text()] * 10))
@@ -304,7 +336,7 @@ def test_killed_workers(model: Elmo, text: Path, tmp_path: Path) -> None:
 
 def test_sigterm_leaves_nothing_behind(text: Path, tmp_path: Path) -> None:
     """A task of an array is stopped in the middle, and continued."""
-    text.write_text("\n".join([text.read_text()] * 300))
+    text.write_text("\n".join([text.read_text()] * 3000))  # far from done when it is stopped
     command = [sys.executable, "-m", "elmokit", "embed", "-m", str(MODEL), "--threads", "1"]
     command += ["--file", str(text), "--out", str(tmp_path / "job"), "--shard", "0/1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as task:

@@ -2,9 +2,11 @@
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import textwrap
+import zlib
 
 import numpy as np
 import pytest
@@ -120,6 +122,21 @@ def test_a_damaged_header_can_be_restarted(stopped):
         open_writer(path, signature=SIGNATURE)
     save_vectors(sentences(6), path, signature=SIGNATURE, restart=True)
     assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b'{"dtype": []}', b'{"dtype": "float32"}'])
+def test_a_header_that_is_none_is_damaged(stopped, text):
+    path, _, _ = stopped
+    sizes = struct.pack("<QI", len(text), zlib.crc32(text))  # zeros if there is no text
+    partial(path).write_bytes(spool.SPOOL_MAGIC + sizes + text + bytes(40))
+    with pytest.raises(FormatError, match="damaged: its header"):
+        open_writer(path, signature=SIGNATURE)
+
+
+@pytest.mark.parametrize("text", [b"nothing", b"{}"])
+def test_a_sentence_that_is_none_is_damaged(text):
+    with pytest.raises(FormatError, match="a sentence that is damaged"):
+        spool.parse_text(text)
 
 
 def test_a_spool_that_rots_before_the_export_makes_no_file(stopped):

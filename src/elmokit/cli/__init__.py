@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import click
 
 import elmokit
 from elmokit.cli.lazy import LazyGroup
-from elmokit.cli.messages import describe_for_command_line
+from elmokit.cli.messages import describe_for_command_line, is_out_of_memory
 from elmokit.errors import ElmoError
 from elmokit.extras import explain
 
@@ -110,6 +111,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if debug:
         args.remove("--debug")  # it may be given anywhere
     warnings.formatwarning = lambda message, *_, **__: f"elmo: warning: {message}\n"
+    hooks = threading.excepthook, sys.unraisablehook
+    if not debug:
+        _keep_quiet_without_memory()
     try:
         code = elmo.main(args, prog_name="elmo", standalone_mode=False)
         sys.stdout.flush()
@@ -130,9 +134,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _exit_with_error(error)
     except ImportError as error:
         missing = explain(error, _command_name(args))
-        if debug or missing is None:
+        if debug or (missing is None and not is_out_of_memory(error)):
             raise
-        _exit_with_error(missing)
+        _exit_with_error(missing or MemoryError(f"there is not enough memory ({error})"))
+    except Exception as error:
+        if debug or not is_out_of_memory(error):
+            raise
+        _exit_with_error(MemoryError(f"there is not enough memory ({error})"))
+    finally:
+        threading.excepthook, sys.unraisablehook = hooks
+
+
+def _keep_quiet_without_memory() -> None:
+    """Let threads and destructors that have no memory print nothing: the command says it."""
+
+    def quiet(report: Callable[[Any], object]) -> Callable[[Any], object]:
+        return lambda found: None if is_out_of_memory(found.exc_value) else report(found)
+
+    threading.excepthook = quiet(threading.excepthook)
+    sys.unraisablehook = quiet(sys.unraisablehook)
 
 
 def _exit_with_error(error: BaseException) -> NoReturn:

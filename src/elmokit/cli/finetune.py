@@ -118,6 +118,7 @@ def command(
     rate: float | None,
     batch: int | None,
     dropout: float | None,
+    products: str | None,
     shards: int | None,
     seed: int | None,
     device: str,
@@ -155,7 +156,14 @@ def command(
     check_resume(resume, auto_resume)
     budget = parse_budget(minutes, tokens, epochs)
     changes = without_none(
-        {"rate": rate, "batch": batch, "dropout": dropout, "shards": shards, "seed": seed}
+        {
+            "rate": rate,
+            "batch": batch,
+            "dropout": dropout,
+            "products": products,
+            "shards": shards,
+            "seed": seed,
+        }
     )
     if resume and (changes or budget or extend or vocabulary):
         raise click.UsageError(

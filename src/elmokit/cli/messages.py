@@ -28,3 +28,20 @@ def _message(error: BaseException) -> str:
         if isinstance(file, str | bytes | os.PathLike)
     ]
     return f"{' -> '.join(files)}: {reason}" if files else reason
+
+
+_NO_MEMORY = re.compile(
+    r"can(no|')t allocate memory|can't start new thread|failed to map segment|bad_alloc|"
+    r"out of memory|(error return|returned NULL) without (exception set|setting an exception)",
+    re.IGNORECASE,
+)
+"""How the system, PyTorch and Python itself say that there is no memory left."""
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Return whether an error, or the one that caused it, means that memory has run out."""
+    while error is not None:
+        if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

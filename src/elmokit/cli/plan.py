@@ -9,6 +9,21 @@ import click
 
 from elmokit.cli.engine_options import dtype_option
 
+ASSUMED = {
+    "core_hour_price": ("price of a core-hour", "--price"),
+    "terabyte_month_price": ("price of keeping 10¹² bytes for a month", "--storage-price"),
+    "months": ("months that the results are kept", "--months"),
+    "efficiency": ("share of the speed that workers reach side by side", "--efficiency"),
+    "spot_discount": ("discount on machines that may be taken away", "--spot-discount"),
+    "redone": ("share of the work that is done twice on those", "--redone"),
+    "words_per_sentence": ("words of a sentence", "--sentence-words"),
+    "bytes_per_word": ("bytes of a word in the text, with the space", "--word-bytes"),
+    "forms": ("distinct words (--reduce forms)", "--forms"),
+    "shard_hours": ("hours of a shard on one core", "--shard-hours"),
+    "cores": ("cores of the cluster", "--cores"),
+}
+"""What each field of `CapacityAssumptions` is called in the output, and the option that sets it."""
+
 
 @click.command("plan", short_help="Estimate what embedding a large text takes.")
 @click.option("--words", type=float, required=True, help="Number of words to embed, such as 1e11.")
@@ -133,7 +148,8 @@ def command(
 
     The speed is that of this machine, measured with one thread as `elmo bench` does, unless
     --words-per-second gives it; nothing else should run meanwhile. All other numbers are
-    assumptions with options of their own, and are printed. Prices are in any currency.
+    assumptions with options of their own, and are printed. The default prices are round numbers,
+    nobody's offer, and in any currency.
 
     \b
     elmo plan --words 1e11 --model original --dtype int8 --reduce sentence
@@ -185,7 +201,8 @@ def command(
         f"results     {_size(estimate.output_bytes)} ({reduce}, {stored}); all vectors in float16 "
         f"would be {_size(estimate.all_vectors_bytes)}"
     )
-    click.echo(f"storage     {estimate.storage_cost:,.2f} for {months:g} months")
+    duration = "1 month" if months == 1 else f"{months:g} months"
+    click.echo(f"storage     {estimate.storage_cost:,.2f} for {duration}")
     click.echo("")
     click.echo(f"{'run on':<43}{'core-hours':>12}{'hours':>12}{'cost':>12}")
     for name, row in estimate.engines.items():
@@ -193,10 +210,10 @@ def command(
             f"{name:<43}{row['core_hours']:>12,.0f}{row['hours']:>12,.1f}{row['cost']:>12,.2f}"
         )
     click.echo("")
-    listed = ", ".join(
-        f"{name.replace('_', ' ')} {value:g}" for name, value in estimate.assumptions.items()
-    )
-    click.echo(f"assumed: {listed}")
+    click.echo("assumed; the prices are round numbers of ours, nobody's offer: give those you pay")
+    for field, value in estimate.assumptions.items():
+        text, option = ASSUMED[field]
+        click.echo(f"  {text:<57}{value:>12,.10g}  {option}")
 
 
 def _size(count: float) -> str:

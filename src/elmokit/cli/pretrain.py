@@ -140,6 +140,7 @@ def command(
     batch: int | None,
     lanes: int | None,
     window: int | None,
+    products: str | None,
     shards: int | None,
     seed: int | None,
     device: str,
@@ -183,6 +184,7 @@ def command(
             "batch": batch,
             "lanes": lanes,
             "window": window,
+            "products": products,
             "shards": shards,
             "seed": seed,
         }

@@ -90,6 +90,12 @@ def dropout_option(default: str) -> Callable[[F], F]:
 
 machine_options = _group(
     click.option(
+        "--products",
+        type=click.Choice(["float32", "bfloat16"]),
+        help="How factors of matrix products are rounded. bfloat16 trains several times faster on "
+        "CPUs with AMX, twice as fast with AVX512_BF16, and slower on others.  [default: float32]",
+    ),
+    click.option(
         "--shards",
         type=int,
         help="Parts of a batch that are computed in parallel.  [default: one per processor]",
@@ -103,7 +109,7 @@ machine_options = _group(
         help="Device to train on.",
     ),
 )
-"""Add `--shards`, `--seed` and `--device`."""
+"""Add `--products`, `--shards`, `--seed` and `--device`."""
 
 resume_options = _group(
     click.option("--resume", is_flag=True, help="Continue the run in --out where it was stopped."),

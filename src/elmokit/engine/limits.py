@@ -104,7 +104,7 @@ def measure_limits(
     for dtype in native.DTYPES:
         isas[dtype] = native.instruction_sets(dtype)[0]
         flops[dtype] = None
-        if dtype == "bfloat16" and not isas[dtype].endswith("bf16"):
+        if dtype == "bfloat16" and isas[dtype] not in native.BFLOAT16_ISAS:
             continue  # weights are widened, and multiplied as float32
         on_message(f"measuring products in {dtype}")
         flops[dtype] = 2 * max(

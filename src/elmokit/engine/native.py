@@ -43,9 +43,13 @@ Dtype = Literal["float32", "bfloat16", "int8"]
 DTYPES: tuple[Dtype, ...] = get_args(Dtype)
 """How weights may be stored and multiplied, the most exact first."""
 
+Products = Literal["float32", "bfloat16"]
+"""How the factors of matrix products are rounded in training."""
+
 ISA_VARIABLE = "ELMOKIT_ISA"
 """Environment variable that selects an instruction set, for tests and comparisons."""
 ISAS = (
+    "amx",
     "avx512_bf16",
     "avx512",
     "avx2",
@@ -57,9 +61,11 @@ ISAS = (
 )
 """Instruction sets that the kernel is compiled for: x86-64, AArch64, any; fastest first.
 
-Those with `bf16` multiply bfloat16 by bfloat16 and exist for that dtype only; the emulated one
-computes what `avx512_bf16` does on any machine, for tests.
+Those of `BFLOAT16_ISAS` exist for that dtype only; `emulated_bf16` computes what `avx512_bf16` does
+on any machine, for tests.
 """
+BFLOAT16_ISAS = ("amx", "avx512_bf16", "emulated_bf16")
+"""Instruction sets that multiply bfloat16 by bfloat16; others widen the weights to float32."""
 THREADS_PER_BATCH, MOST_BATCHES = 4, 8
 """For each so many threads a batch has `BATCH_WORDS` more words, up to so many times."""
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/cpu.max")
@@ -89,9 +95,9 @@ def instruction_sets(dtype: Dtype = "float32") -> list[str]:
     return _native.instruction_sets(dtype=dtype)
 
 
-def instruction_set() -> str:
+def instruction_set(dtype: Dtype = "float32") -> str:
     """Return the default instruction set: `ELMOKIT_ISA` if it is set, else the fastest."""
-    return _choose_isa(None, "float32")
+    return _choose_isa(None, dtype)
 
 
 def measure_products(isa: str, dtype: Dtype, threads: int, seconds: float) -> float:

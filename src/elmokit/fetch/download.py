@@ -213,7 +213,7 @@ def _version(response: http.client.HTTPResponse, address: str) -> _Version:
     headers = response.headers
     total: int | None = None
     if response.status == 206:
-        span = re.fullmatch(r"bytes \d+-\d+/(\d+)", headers.get("Content-Range", ""))
+        span = re.fullmatch(r"bytes \d+-\d+/(\d{1,18})", headers.get("Content-Range", ""))
         total = int(span[1]) if span else None
     elif re.fullmatch(r"\d{1,15}", headers.get("Content-Length", "")):
         total = int(headers["Content-Length"])
@@ -223,7 +223,7 @@ def _version(response: http.client.HTTPResponse, address: str) -> _Version:
 
 
 def _first_byte(response: http.client.HTTPResponse) -> int | None:
-    span = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    span = re.match(r"bytes (\d{1,18})-", response.headers.get("Content-Range", ""))
     return int(span[1]) if span else None
 
 

@@ -22,6 +22,7 @@ from elmokit.formats.detect import PLAIN_NAMES, DetectedModel
 from elmokit.formats.hdf5 import (
     check_no_external_data,
     check_no_external_links,
+    open_hdf5,
     read_array,
 )
 from elmokit.formats.hdf5_group import RESERVED_NAMES, take_group, write_group
@@ -85,10 +86,8 @@ def read(detected: DetectedModel) -> BiLM:
     source = detected.source
     options = source.read_json(detected.options)
     file = source.describe(detected.weights)
-    import h5py
-
     try:
-        with source.open(detected.weights) as raw, h5py.File(raw, "r") as hdf5:
+        with source.open(detected.weights) as raw, open_hdf5(raw, file) as hdf5:
             check_no_external_links(hdf5, file)
             datasets = _datasets(hdf5, file)
             config = _config(options, datasets)
@@ -121,10 +120,8 @@ def read(detected: DetectedModel) -> BiLM:
 
 def read_lstm_weights(path: Path, config: BiLMConfig) -> dict[str, npt.NDArray[Any]]:
     """Read only the weights of the LSTMs from an HDF5 file, by their canonical names."""
-    import h5py
-
     try:
-        with path.open("rb") as raw, h5py.File(raw, "r") as hdf5:
+        with path.open("rb") as raw, open_hdf5(raw, str(path)) as hdf5:
             check_no_external_links(hdf5, str(path))
             datasets = _datasets(hdf5, str(path))
             weights: dict[str, AnyArray] = {}
@@ -186,7 +183,7 @@ def _take(
             f"{file}: {entry.name} has the shape {dataset.shape}; options.json requires "
             f"{entry.shape}"
         )
-    if dataset.dtype.kind != "f":
+    if dataset.dtype.kind != "f" or dataset.dtype.itemsize > 8:
         raise FormatError(f"{file}: {entry.name} holds {dataset.dtype}; expected floats")
     shapes = expected_shapes(config)
     return divide(read_array(dataset, stored), {name: shapes[name] for name in entry.ours})

@@ -1,13 +1,119 @@
-"""Reading datasets of untrusted HDF5 files: on demand if possible, never from other files."""
+"""Reading datasets of untrusted HDF5 files: on demand if possible, never from other files.
+
+The HDF5 library walks through the heaps in which it keeps strings without looking where it is: an
+entry of zero bytes makes it loop for ever. So it reads through a Python file here, which checks a
+heap before the library sees it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import io
+import os
+import re
+import struct
+from typing import Any, BinaryIO
 
 import numpy.typing as npt
 
 from elmokit.errors import FormatError
-from elmokit.formats.stored_arrays import AnyArray, StoredArray, WeightsFile
+from elmokit.formats.stored_arrays import AnyArray, StoredArray, WeightsFile, read_at
+
+_HEAP = b"GCOL\1\0\0\0"
+"""How a heap of strings begins. Text has no such bytes, and numbers have them by intent only."""
+_BEGIN = re.compile(re.escape(_HEAP))
+_HEAP_SIZE = struct.Struct("<Q")
+_ENTRY = struct.Struct("<HHIQ")
+"""Head of an entry of a heap: its number, 0 for free space, references, nothing, and its size."""
+
+
+def open_hdf5(raw: BinaryIO, name: str) -> Any:
+    """Return an untrusted file as `h5py.File`, which reads through checks.
+
+    Args:
+        raw: The file, which has to stay open.
+        name: Its name for error messages.
+    """
+    import h5py
+
+    return h5py.File(_CheckedInput(raw, name), "r")
+
+
+class _CheckedInput:
+    """A file for HDF5 that raises `FormatError` before the library gets a heap that is damaged."""
+
+    def __init__(self, raw: BinaryIO, name: str) -> None:
+        self._raw, self._name = raw, name
+        self._size = raw.seek(0, os.SEEK_END)
+        self._position = 0
+        self._checked: set[int] = set()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        self._position = start + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._size, self._position + size)
+        buffer = bytearray(max(0, end - self._position))
+        return bytes(buffer[: self.readinto(buffer)])
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        start = self._position
+        if not 0 <= start < self._size:
+            return 0  # as the library's own files do, where an address is damaged
+        count = self._read_at(view, start)
+        self._position += count
+        # The library may have the beginning of a heap from an earlier read.
+        before = bytearray(min(start, len(_HEAP) - 1))
+        self._read_at(memoryview(before), start - len(before))
+        self._check_heaps(before + view[: len(_HEAP) - 1], start - len(before))
+        self._check_heaps(view[:count], start)
+        return count
+
+    def _read_at(self, view: memoryview, offset: int) -> int:
+        done = 0
+        while done < len(view):
+            if isinstance(self._raw, io.FileIO):  # the position may be shared after a fork
+                count = read_at(self._raw.fileno(), view[done:], offset + done)
+            else:
+                self._raw.seek(offset + done)
+                count = self._raw.readinto(view[done:])  # type: ignore[attr-defined]
+            if not count:
+                break
+            done += count
+        return done
+
+    def _check_heaps(self, block: bytearray | memoryview, start: int) -> None:
+        for match in _BEGIN.finditer(block):
+            place = start + match.start()
+            if place not in self._checked:
+                self._check_heap(place)
+                self._checked.add(place)
+
+    def _check_heap(self, start: int) -> None:
+        """Walk through a heap as the library does; raise `FormatError` if that does not end."""
+        head = bytearray(len(_HEAP) + _HEAP_SIZE.size)
+        if self._read_at(memoryview(head), start) < len(head):
+            return  # the library notices
+        size = _HEAP_SIZE.unpack_from(head, len(_HEAP))[0]
+        if start + size > self._size:
+            return
+        heap = bytearray(size)
+        self._read_at(memoryview(heap), start)
+        place = len(head)
+        while place + _ENTRY.size <= size:
+            number, _, _, used = _ENTRY.unpack_from(heap, place)
+            step = used if number == 0 else _ENTRY.size + (used + 7) // 8 * 8
+            if step < _ENTRY.size or place + step > size:
+                raise FormatError(
+                    f"{self._name} is damaged: an entry of {used:,} bytes in the heap at byte "
+                    f"{start:,}"
+                )
+            place += step
 
 
 def check_no_external_data(dataset: Any, file: str, name: str) -> None:

@@ -48,7 +48,7 @@ class WeightsFile:
         array = np.empty(shape, dtype)
         buffer, done = memoryview(array.reshape(-1).view(np.uint8).data), 0
         while done < len(buffer):
-            count = _read_at(self._descriptor, buffer[done:], offset + done)
+            count = read_at(self._descriptor, buffer[done:], offset + done)
             if count == 0:
                 break
             done += count
@@ -62,7 +62,8 @@ class WeightsFile:
         return array
 
 
-def _read_at(descriptor: int, buffer: memoryview, offset: int) -> int:
+def read_at(descriptor: int, buffer: memoryview, offset: int) -> int:
+    """Read from a position of an open file, which has a position of its own; return the count."""
     if hasattr(os, "preadv"):
         return os.preadv(descriptor, [buffer], offset)
     if hasattr(os, "pread"):  # macOS before 11

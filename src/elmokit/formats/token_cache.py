@@ -6,12 +6,18 @@ of zeros for padding when it loads one.) bilm-tf reads words outside the vocabul
 they are computed from their characters as usual, so that a cache changes the speed and, except for
 rounding, nothing else.
 
+A cache that elmokit wrote has checksums besides, which bilm-tf ignores:
+
+    elmokit/checksums    (V,) uint32, the CRC-32 of each row; attributes `checksum` (SHA-256 of
+                         these and of the shape) and `words` (SHA-256 of the words)
+
     cache = read("tokens.hdf5", "vocab.txt")
     vectors = cache.look_up(words, compute)        # (U, P); compute makes the missing ones
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,12 +27,14 @@ import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.errors import ElmoError, FormatError, InputError, ModelNotFound
+from elmokit.formats.checked_rows import CheckedRows, row_checksums
 from elmokit.formats.hdf5 import (
     check_no_external_data,
     check_no_external_links,
+    open_hdf5,
     read_array,
 )
-from elmokit.formats.hdf5_writing import create_hdf5, write_dataset
+from elmokit.formats.hdf5_writing import create_group, create_hdf5, write_dataset
 from elmokit.formats.stored_arrays import AnyArray, StoredArray, WeightsFile
 from elmokit.staging import replace_files, try_to_finish
 from elmokit.storage import explain_write_errors
@@ -34,6 +42,8 @@ from elmokit.text.characters import BOS, EOS
 from elmokit.text.vocabulary import Vocabulary
 
 DATASET = "embedding"
+GROUP = "elmokit"
+CHECKSUMS = f"{GROUP}/checksums"
 NO_WORD = "!!!MAXTERMID"
 """A line of some vocabulary files that bilm-tf skips, since it has no row."""
 CHECKED_WORDS = 64
@@ -50,7 +60,9 @@ ComputeVectors = Callable[[list[str]], FloatArray]
 class TokenCache(Mapping[str, FloatArray]):
     """An immutable mapping from words to their context-free vectors."""
 
-    def __init__(self, words: Sequence[str], vectors: AnyArray, where: str = "") -> None:
+    def __init__(
+        self, words: Sequence[str], vectors: AnyArray | CheckedRows, where: str = ""
+    ) -> None:
         """Store the words and their vectors.
 
         Args:
@@ -127,7 +139,7 @@ class TokenCache(Mapping[str, FloatArray]):
     def _take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         if isinstance(self.vectors, StoredArray):
             return self.vectors.take(rows).astype(np.float32, copy=False)
-        return self.vectors[rows]
+        return self.vectors[rows].astype(np.float32, copy=False)
 
     def __contains__(self, word: object) -> bool:
         return word in self._rows
@@ -156,7 +168,7 @@ def read(path: str | Path, vocabulary: str | Path | Sequence[str] | None = None)
         raise ModelNotFound(
             f"no token cache at {path}; expected an HDF5 file with a dataset `{DATASET}`"
         )
-    return TokenCache(words, _read_vectors(file), str(path))
+    return TokenCache(words, _read_vectors(file, words), str(path))
 
 
 def write(path: str | Path, words: Sequence[str], vectors: npt.NDArray[Any]) -> list[Path]:
@@ -188,10 +200,36 @@ def write(path: str | Path, words: Sequence[str], vectors: npt.NDArray[Any]) -> 
     with explain_write_errors(path):
         target.parent.mkdir(parents=True, exist_ok=True)
         with replace_files(target.parent, target.name) as stage:
-            with create_hdf5(stage / target.name) as file:
-                write_dataset(file, DATASET, rows.astype(np.float32, copy=False))
+            _write_vectors(stage / target.name, words, rows.astype(np.float32, copy=False))
             (stage / vocabulary.name).write_bytes(Vocabulary(words).dump())
     return [target, vocabulary]
+
+
+def _write_vectors(path: Path, words: Sequence[str], rows: npt.NDArray[np.float32]) -> None:
+    import h5py
+
+    # The format of HDF5 1.8 (2008) has checksums of everything but the numbers.
+    library = (h5py.h5f.LIBVER_V18, h5py.h5f.LIBVER_V18)
+    with create_hdf5(path, library=library) as file:
+        write_dataset(file, DATASET, rows)
+        create_group(file, GROUP)
+        checksums = row_checksums(rows)
+        write_dataset(file, CHECKSUMS, checksums)
+        attributes = file[CHECKSUMS].attrs
+        attributes["checksum"] = np.bytes_(_hash_checksums(checksums, rows.shape))
+        attributes["words"] = np.bytes_(_hash_words(words))
+
+
+def _hash_checksums(checksums: npt.NDArray[np.uint32], shape: tuple[int, ...]) -> bytes:
+    content = f"{shape[0]} {shape[1]} ".encode() + checksums.astype("<u4").tobytes()
+    return hashlib.sha256(content).hexdigest().encode()
+
+
+def _hash_words(words: Sequence[str]) -> bytes:
+    digest = hashlib.sha256()
+    for word in words:
+        digest.update(word.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest().encode()
 
 
 def add_marks(words: Sequence[str]) -> list[str]:
@@ -219,18 +257,26 @@ def _read_words(vocabulary: str | Path | Sequence[str]) -> Sequence[str]:
     return [word for word in stripped if word != NO_WORD]
 
 
-def _read_vectors(path: Path) -> AnyArray:
+def _read_vectors(path: Path, words: Sequence[str]) -> AnyArray | CheckedRows:
     """Return the dataset; in its file, if it is contiguous there."""
     import h5py
 
     try:
-        with path.open("rb") as raw, h5py.File(raw, "r") as file:
+        with path.open("rb") as raw, open_hdf5(raw, str(path)) as file:
             check_no_external_links(file, str(path))
             link = file.get(DATASET, getlink=True)
             dataset: Any = file[DATASET] if isinstance(link, h5py.HardLink) else None
             _check(dataset, path, list(file))
             vectors = read_array(dataset, WeightsFile(path))
-            return vectors if isinstance(vectors, StoredArray) else vectors.astype(np.float32)
+            checksums = _read_checksums(file, dataset.shape, path, words)
+            if isinstance(vectors, StoredArray):
+                if checksums is None:
+                    return vectors
+                place = vectors.offset
+                return CheckedRows(path, vectors.dtype, vectors.shape, checksums, place)
+            if checksums is not None and not np.array_equal(row_checksums(vectors), checksums):
+                raise FormatError(f"{path} is damaged: the checksum of a row differs")
+            return vectors.astype(np.float32)
     except ElmoError:
         raise
     except (
@@ -243,6 +289,34 @@ def _read_vectors(path: Path) -> AnyArray:
         raise FormatError(f"{path} cannot be read as HDF5: {error}") from None
 
 
+def _read_checksums(
+    file: Any, shape: tuple[int, ...], path: Path, words: Sequence[str]
+) -> npt.NDArray[np.uint32] | None:
+    """Return the checksum of each row; None if another program or an earlier version wrote."""
+    import h5py
+
+    if not isinstance(file.get(GROUP, getlink=True), h5py.HardLink):
+        return None
+    dataset = file[CHECKSUMS]
+    if (
+        not isinstance(dataset, h5py.Dataset)
+        or dataset.shape != shape[:1]
+        or dataset.dtype != np.uint32
+    ):
+        raise FormatError(f"{path} is damaged: its checksums are {dataset!r}")
+    check_no_external_data(dataset, str(path), CHECKSUMS)
+    checksums: npt.NDArray[np.uint32] = dataset[...]
+    stored = [dataset.attrs[name] for name in ("checksum", "words")]
+    if not isinstance(stored[0], bytes) or stored[0] != _hash_checksums(checksums, shape):
+        raise FormatError(f"{path} is damaged: its checksums have changed; make the cache again")
+    if not isinstance(stored[1], bytes) or stored[1] != _hash_words(words):
+        raise FormatError(
+            f"{path} was made with other words than those of its vocabulary, or the vocabulary is "
+            "damaged; give the vocabulary it was made with, or make the cache again"
+        )
+    return checksums
+
+
 def _check(dataset: Any, path: Path, names: list[str]) -> None:
     import h5py
 
@@ -252,7 +326,7 @@ def _check(dataset: Any, path: Path, names: list[str]) -> None:
             f"expected a dataset `{DATASET}`"
         )
     check_no_external_data(dataset, str(path), DATASET)
-    if dataset.dtype.kind != "f" or dataset.ndim != 2:
+    if dataset.dtype.kind != "f" or dataset.dtype.itemsize > 8 or dataset.ndim != 2:
         raise FormatError(
             f"{path}: {DATASET} is {dataset.dtype} of shape {dataset.shape}; expected floats of "
             "shape (V, P)"

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from elmokit.bilm.config import BiLMConfig
 from elmokit.engine.batching import IntArray
+from elmokit.engine.native import Products
 from elmokit.nn.network import TensorWeights, character_vectors, run_direction, stack_states
 from elmokit.nn.state import TensorState
 
@@ -51,6 +52,7 @@ def run_language_model(
     batch: LMBatch,
     start: TensorState,
     dropout: Callable[[Tensor], Tensor] = lambda x: x,
+    products: Products = "float32",
 ) -> tuple[Tensor, TensorState]:
     """Return the top layer's outputs (2·N, P), forward words first, and the state after the batch.
 
@@ -60,14 +62,15 @@ def run_language_model(
         batch: Words to read.
         start: State before the batch; its rows are ranks of the packing.
         dropout: Applied to the input of every LSTM layer.
+        products: How the factors of matrix products are rounded.
     """
-    words_UP = character_vectors(config, weights, batch.ids_UC, batch.characters_U)
+    words_UP = character_vectors(config, weights, batch.ids_UC, batch.characters_U, products)
     top_outputs: list[Tensor] = []
     states: list[tuple[Tensor, Tensor]] = []
     for direction, index_N in enumerate(batch.index_2N):
         x_NP = words_UP.index_select(0, torch.from_numpy(index_N).to(words_UP.device))
         layers, layer_states = run_direction(
-            config, weights, direction, x_NP, batch.alive, start, dropout
+            config, weights, direction, x_NP, batch.alive, start, dropout, products
         )
         top_outputs.append(layers[-1])
         states += layer_states

@@ -2,7 +2,8 @@
 
 There are two implementations: plain PyTorch, which is easy to read and runs on any device; and an
 autograd function over the compiled kernel (`src/native/train_lstm.cpp`), which is faster on a CPU.
-A test compares the two. Where a value is clipped, no gradient passes.
+A test compares the two. `bfloat16.py` has a third one, for products of bfloat16. Where a value is
+clipped, no gradient passes.
 
 Shape letters: N words of a batch, P width, H cells, G = 4H gates, B sentences.
 """
@@ -21,6 +22,8 @@ from elmokit.bilm.config import LSTMConfig
 from elmokit.bilm.weights import FORGET_BIAS
 from elmokit.engine import native
 from elmokit.engine.batching import IntArray
+from elmokit.engine.native import Products
+from elmokit.nn.bfloat16 import BFloat16LSTM
 from elmokit.nn.kernel import kernel_supports, to_kernel_array
 
 if native.kernel_available():
@@ -67,6 +70,7 @@ def projected_lstm(
     alive: IntArray,
     h_BP: Tensor,
     c_BH: Tensor,
+    products: Products = "float32",
 ) -> LSTMOutput:
     """Run the layer over a packed batch, by the compiled kernel where that is possible.
 
@@ -77,17 +81,23 @@ def projected_lstm(
         alive: Number of sentences that have a word at each step.
         h_BP: Hidden state before the first word.
         c_BH: Cell values before the first word.
+        products: How the kernel rounds the factors of products; plain PyTorch does not round.
     """
     if (
         weights.projection_HP is not None
         and config.cells % KERNEL_UNITS == 0
         and kernel_supports(x_NP, h_BP, c_BH, weights.input_PG)
     ):
-        outputs_NP, cell_BH = _KernelLSTM.apply(  # type: ignore[no-untyped-call]
-            config, alive, x_NP, h_BP, c_BH, *weights
-        )
-        hidden_BP = outputs_NP.index_select(0, torch.from_numpy(_last_rows(alive)))
-        return LSTMOutput(outputs_NP, hidden_BP, cell_BH)
+        last_rows_B = torch.from_numpy(_last_rows(alive))
+        if products == "bfloat16":
+            outputs_NP, cell_BH = BFloat16LSTM.apply(  # type: ignore[no-untyped-call]
+                config, _clips(config), alive, last_rows_B, x_NP, h_BP, c_BH, *weights
+            )
+        else:
+            outputs_NP, cell_BH = _KernelLSTM.apply(  # type: ignore[no-untyped-call]
+                config, alive, x_NP, h_BP, c_BH, *weights
+            )
+        return LSTMOutput(outputs_NP, outputs_NP.index_select(0, last_rows_B), cell_BH)
     return _plain_lstm(config, weights, x_NP, alive, h_BP, c_BH)
 
 

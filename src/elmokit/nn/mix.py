@@ -109,8 +109,11 @@ class LearnedMix(torch.nn.Module):
         if self.layer_norm:
             layers = functional.layer_norm(layers, layers.shape[-1:])
         shares = self.shares if self.only is None else self.gamma.new_ones(1)
-        mixed = torch.einsum("l,l...->...", self.gamma * shares, layers)
-        dropped: Tensor = self.dropout(mixed)
+        # Layer by layer: the bits of a matrix product depend on how many words there are.
+        weighted = [
+            weight * layer for weight, layer in zip(self.gamma * shares, layers, strict=True)
+        ]
+        dropped: Tensor = self.dropout(sum(weighted[1:], weighted[0]))
         return dropped
 
     def extra_repr(self) -> str:

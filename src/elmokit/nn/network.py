@@ -20,7 +20,9 @@ from torch.nn import functional
 from elmokit.bilm.config import BiLMConfig, CharCNNConfig
 from elmokit.bilm.weights import DIRECTIONS
 from elmokit.engine.batching import IntArray
+from elmokit.engine.native import Products
 from elmokit.nn.batch import Batch
+from elmokit.nn.bfloat16 import affine
 from elmokit.nn.convolution import can_convolve_with_tables, table_convolution
 from elmokit.nn.lstm import LSTMWeights, projected_lstm
 from elmokit.nn.state import TensorState
@@ -56,15 +58,20 @@ def character_vectors(
     weights: TensorWeights,
     ids_UC: npt.NDArray[np.int16],
     characters_U: IntArray,
+    products: Products = "float32",
 ) -> Tensor:
     """Return the vectors (U, P) that the character network computes for words."""
+
+    def apply_affine(x: Tensor, name: str) -> Tensor:
+        return affine(x, weights[f"{name}.weight"], weights[f"{name}.bias"], products)
+
     cnn = config.char_cnn
     x_UF = pooled_filters(cnn, weights, ids_UC, characters_U)
     for k in range(cnn.highways):
         name = f"characters.highway.{k}"
-        gate = _affine(x_UF, weights, f"{name}.carry").sigmoid()
-        x_UF = gate * _affine(x_UF, weights, f"{name}.transform").relu() + (1 - gate) * x_UF
-    return _affine(x_UF, weights, "characters.projection") if cnn.projection else x_UF
+        gate = apply_affine(x_UF, f"{name}.carry").sigmoid()
+        x_UF = gate * apply_affine(x_UF, f"{name}.transform").relu() + (1 - gate) * x_UF
+    return apply_affine(x_UF, "characters.projection") if cnn.projection else x_UF
 
 
 def pooled_filters(
@@ -92,10 +99,6 @@ def pooled_filters(
         pooled.append(windows_UFX.amax(dim=2))
     x_UF = torch.cat(pooled, dim=1)
     return x_UF.tanh() if cnn.activation == "tanh" else x_UF.relu()
-
-
-def _affine(x: Tensor, weights: TensorWeights, name: str) -> Tensor:
-    return torch.addmm(weights[f"{name}.bias"], x, weights[f"{name}.weight"])
 
 
 # -- word vectors to contextual vectors --------------------------------------------------------
@@ -143,6 +146,7 @@ def run_direction(
     alive: IntArray,
     start: TensorState,
     dropout: Callable[[Tensor], Tensor] = lambda x: x,
+    products: Products = "float32",
 ) -> tuple[list[Tensor], list[tuple[Tensor, Tensor]]]:
     """Return all layers (N, P) of one direction, and (hidden, cell) after each LSTM layer.
 
@@ -154,6 +158,7 @@ def run_direction(
         alive: Number of sentences that have a word at each step.
         start: State before the first word; its rows are ranks of the packing.
         dropout: Applied to the input of every LSTM layer.
+        products: How the factors of matrix products are rounded.
     """
     layers, states = [x_NP], []
     for depth in range(config.lstm.layers):
@@ -165,6 +170,7 @@ def run_direction(
             alive,
             start.hidden[depth, direction],
             start.cell[depth, direction],
+            products,
         )
         skip = depth and config.lstm.skip
         x_NP = output.outputs_NP + x_NP if skip else output.outputs_NP

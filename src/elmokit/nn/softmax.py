@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from elmokit.engine import native
+from elmokit.engine.native import Products
 from elmokit.errors import InputError
 from elmokit.nn.kernel import kernel_supports, to_kernel_array
 from elmokit.nn.samplers import Candidates
@@ -62,6 +63,7 @@ def softmax_loss(
     target_rows_N: Tensor,
     candidates: Candidates,
     words_R: Tensor | None = None,
+    products: Products = "float32",
 ) -> Tensor:
     """Return the SUM over N of the negative log likelihoods, with gradients to h, rows and bias.
 
@@ -74,6 +76,7 @@ def softmax_loss(
         target_rows_N: Row of each true word.
         candidates: Words to compare with, and their corrections.
         words_R: Word id of each row; needed only if the candidates correct the true word.
+        products: How the kernel rounds the factors of products; plain PyTorch does not round.
     """
     correction_N = None
     if candidates.true_correction_V is not None:
@@ -89,7 +92,7 @@ def softmax_loss(
         return _plain_loss(h_NP, rows_RP, bias_R, target_rows_N, correction_S, correction_N)
     with_gradients = torch.is_grad_enabled()
     loss: Tensor = _SoftmaxLoss.apply(  # type: ignore[no-untyped-call]
-        h_NP, rows_RP, bias_R, target_rows_N, correction_S, correction_N, with_gradients
+        h_NP, rows_RP, bias_R, target_rows_N, correction_S, correction_N, with_gradients, products
     )
     return loss
 
@@ -137,10 +140,11 @@ class _SoftmaxLoss(torch.autograd.Function):
         correction_S: Tensor,
         correction_N: Tensor | None,
         with_gradients: bool,
+        products: Products,
     ) -> Tensor:
         h_NP, rows_RP, bias_R = h_NP.contiguous(), rows_RP.contiguous(), bias_R.contiguous()
         target_rows_N = target_rows_N.contiguous()
-        size, isa = len(correction_S), native.instruction_set()
+        size, isa = len(correction_S), native.instruction_set(products)
         rows_SP = rows_RP[:size]
         columns = -(-size // _native.SOFTMAX_COLUMNS) * _native.SOFTMAX_COLUMNS
         bias_X = bias_R.new_full((columns,), -torch.inf)  # X: S, padded
@@ -156,6 +160,20 @@ class _SoftmaxLoss(torch.autograd.Function):
         drows_RP = torch.zeros_like(rows_RP) if to_rows else None
         dbias_X = bias_R.new_zeros(max(len(bias_R), columns)) if to_bias else None
 
+        ctx.gradients = dh_NP, drows_RP, None if dbias_X is None else dbias_X[: len(bias_R)]
+        if products == "bfloat16":
+            gradients = (None if d is None else d.numpy() for d in (dh_NP, drows_RP, dbias_X))
+            loss = _native.tile_softmax(
+                isa,
+                size,
+                to_kernel_array(bias_X),
+                to_kernel_array(h_NP),
+                to_kernel_array(rows_RP),
+                target_rows_N.numpy(),
+                to_kernel_array(target_bias_N),
+                *gradients,
+            )
+            return h_NP.new_tensor(loss)
         block = _block_rows(columns)
         logits_BX = h_NP.new_zeros(min(block, len(h_NP)), columns)
         loss = 0.0
@@ -181,11 +199,10 @@ class _SoftmaxLoss(torch.autograd.Function):
                 dh_NP[at].addmm_(logits[:, :size], rows_SP)
             if drows_RP is not None:
                 drows_RP[:size].addmm_(logits[:, :size].t(), h)
-        ctx.gradients = dh_NP, drows_RP, None if dbias_X is None else dbias_X[: len(bias_R)]
         return h_NP.new_tensor(loss)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         scaled = (None if x is None else x * gradient for x in ctx.gradients)
-        return *scaled, None, None, None, None
+        return *scaled, None, None, None, None, None

@@ -11,12 +11,13 @@ import json
 import logging
 import queue
 import sys
-import threading
 import traceback
 import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TextIO
+
+from elmokit.storage import BackgroundThread
 
 MOST_WAITING = 10_000
 """Lines that wait to be written at most."""
@@ -82,7 +83,7 @@ class _QueuedLines(logging.Handler):
         self._stream = stream
         self._lines: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
         self._dropped = 0
-        self._thread = threading.Thread(target=self._write_lines, name="elmo-logs", daemon=True)
+        self._thread = BackgroundThread(self._write_lines, "elmo-logs")
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:

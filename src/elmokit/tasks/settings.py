@@ -155,10 +155,10 @@ class Settings:
             data: The object that `to_dict` returned.
             where: File that it comes from, for messages.
         """
-        fields = {("placement" if k == "place" else k): value for k, value in data.items()}
         try:
+            fields = {("placement" if k == "place" else k): value for k, value in data.items()}
             return cls(**fields)
-        except TypeError as error:
+        except (TypeError, AttributeError) as error:
             raise ConfigError(
                 f"{where}: {error}; it was written by another version of elmokit"
             ) from None

@@ -30,7 +30,7 @@ from elmokit.nn.embedding import ElmoEmbedding
 from elmokit.nn.threads import torch_threads
 from elmokit.progress import ProgressCallback, ignore_progress
 from elmokit.staging import replace_files, try_to_finish
-from elmokit.storage import checksum, explain_write_errors
+from elmokit.storage import check_regular, checksum, explain_write_errors
 from elmokit.tasks.layer_store import LayerStore
 from elmokit.tasks.offsets import token_spans
 from elmokit.tasks.settings import Settings
@@ -330,6 +330,7 @@ def read_task_file(directory: Path) -> dict[str, Any]:
     """Return the content of a directory's task.json."""
     path = directory / TASK_FILE
     try_to_finish(directory)
+    check_regular(path)
     try:
         content: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from elmokit.errors import ElmoError, FormatError
 from elmokit.json_text import SEAL, check_seal, parse_json, seal
-from elmokit.storage import checksum, explain_write_errors, sync_file
+from elmokit.storage import check_regular, checksum, explain_write_errors, sync_file
 
 ARRAYS, VALUES = "state.safetensors", "state.json"
 _SEALED = {"arrays", "values", SEAL}
@@ -75,6 +75,8 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     from safetensors.numpy import load_file
 
     try:
+        for name in (VALUES, ARRAYS):
+            check_regular(path / name)
         values = parse_json((path / VALUES).read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ValueError(f"{VALUES} holds no object")
@@ -86,7 +88,10 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         elif _SEALED & set(values):
             raise ValueError(f"{VALUES} has the keys {', '.join(map(repr, values))}")
         arrays = load_file(path / ARRAYS)
-    except (SafetensorError, ValueError, OSError, ElmoError) as error:
+    except (
+        *(SafetensorError, ValueError, OSError, ElmoError),
+        *(AttributeError, KeyError, TypeError),  # of numbers that NumPy does not have
+    ) as error:
         raise FormatError(
             f"the checkpoint {path} is damaged: {error}. Delete it to go on from the one before"
         ) from None

@@ -33,7 +33,7 @@ from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.formats.stored_arrays import StoredArray, WeightsFile
 from elmokit.json_text import check_seal, parse_json
 from elmokit.staging import try_to_finish
-from elmokit.storage import checksum
+from elmokit.storage import check_regular, checksum
 from elmokit.text.characters import BOS, EOS
 from elmokit.text.vocabulary import UNKNOWN, Vocabulary
 
@@ -207,7 +207,7 @@ class WordList(Sequence[str]):
 
     def __init__(self, path: Path) -> None:
         """Read the file."""
-        self._data = path.read_bytes()
+        self._path, self._data = path, path.read_bytes()
         ends = np.flatnonzero(np.frombuffer(self._data, np.uint8) == ord("\n"))
         if len(self._data) and (not len(ends) or ends[-1] != len(self._data) - 1):
             raise FormatError(f"{path} is damaged: its last line is incomplete")
@@ -227,7 +227,7 @@ class WordList(Sequence[str]):
                 return self._lines(start, max(start, stop))
             return [self[i] for i in range(start, stop, step)]
         line = range(len(self))[index]
-        return self._data[self._starts[line] : self._starts[line + 1] - 1].decode("utf-8")
+        return self._decode(line, line + 1)
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), 1 << 16):
@@ -236,8 +236,13 @@ class WordList(Sequence[str]):
     def _lines(self, start: int, stop: int) -> list[str]:
         if start == stop:
             return []
-        text = self._data[self._starts[start] : self._starts[stop] - 1].decode("utf-8")
-        return text.split("\n")
+        return self._decode(start, stop).split("\n")
+
+    def _decode(self, start: int, stop: int) -> str:
+        try:
+            return self._data[self._starts[start] : self._starts[stop] - 1].decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise FormatError(f"{self._path} is damaged: {error}") from None
 
 
 def combine_checksums(files: Mapping[str, Mapping[str, Any]]) -> str:
@@ -248,6 +253,7 @@ def combine_checksums(files: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     manifest = path / MANIFEST
+    check_regular(manifest)
     try:
         data = manifest.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -278,6 +284,7 @@ def _check_files(path: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
     for name, entry in files.items():
         if Path(name).name != name:
             raise FormatError(f"{path / MANIFEST} lists {name!r:.80}; expected plain file names")
+        check_regular(path / name)
         try:
             size = (path / name).stat().st_size
         except FileNotFoundError:

@@ -16,6 +16,8 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from elmokit.storage import BackgroundThread
+
 BEAT_SECONDS = 2.0
 """Time between two beats."""
 POLL_SECONDS = 0.05
@@ -61,7 +63,7 @@ class Heartbeats:
     def start(self) -> None:
         """Begin to read; all processes must have written their first beat."""
         self._read_others()
-        threading.Thread(target=self._run, name="heartbeats", daemon=True).start()
+        BackgroundThread(self._run, "heartbeats").start()
 
     def arrive(self) -> int:
         """Tell the others that this process is at the next meeting point; return its number."""

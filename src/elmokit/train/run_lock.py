@@ -24,7 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.errors import TrainingError
-from elmokit.storage import explain_write_errors, is_running, machine_id, write_text
+from elmokit.storage import (
+    BackgroundThread,
+    explain_write_errors,
+    is_running,
+    machine_id,
+    write_text,
+)
 from elmokit.train.launch import process_start
 
 LOCK = "lock.json"
@@ -64,7 +70,7 @@ class RunLock:
         with explain_write_errors(self._path):
             directory.mkdir(parents=True, exist_ok=True)
             self._acquire()
-        self._thread = threading.Thread(target=self._touch, name="run lock", daemon=True)
+        self._thread = BackgroundThread(self._touch, "run lock")
         self._thread.start()
 
     def check(self) -> None:

@@ -23,8 +23,10 @@ from torch import Tensor
 
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.weights import SOFTMAX, FloatArray, expected_shapes
-from elmokit.errors import TrainingError
+from elmokit.engine import native
+from elmokit.errors import ConfigError, TrainingError
 from elmokit.nn.language_model import LMBatch, run_language_model
+from elmokit.nn.lstm import KERNEL_UNITS
 from elmokit.nn.samplers import Candidates
 from elmokit.nn.softmax import gather_softmax_rows, softmax_loss
 from elmokit.nn.state import TensorState
@@ -99,6 +101,7 @@ class Trainer:
             device: Device to train on.
             only_softmax: Train the softmax and leave the network unchanged.
         """
+        _check_products(recipe, config, device)
         self.config, self.recipe = config, recipe
         self._group, self._device, self._trains_network = group, device, not only_softmax
         self._names = list(expected_shapes(config))
@@ -172,14 +175,22 @@ class Trainer:
             for name in self._names
         }
         top_MP, final_state = run_language_model(
-            self.config, network, shard.reading, shard.start, dropout
+            self.config, network, shard.reading, shard.start, dropout, self.recipe.products
         )
         targets_M = torch.from_numpy(shard.reading.targets_2N.reshape(-1)).to(self._device)
         rows_R, target_rows_M = gather_softmax_rows(candidates, targets_M)
         rows_RP, bias_R = (
             self._views[name].index_select(0, rows_R).requires_grad_() for name in SOFTMAX
         )
-        total = softmax_loss(dropout(top_MP), rows_RP, bias_R, target_rows_M, candidates, rows_R)
+        total = softmax_loss(
+            dropout(top_MP),
+            rows_RP,
+            bias_R,
+            target_rows_M,
+            candidates,
+            rows_R,
+            self.recipe.products,
+        )
         loss = total * (self.recipe.loss_scale / (2 * tokens))
         trained = [*network.values()] if self._trains_network else []
         *dense, d_rows, d_bias = torch.autograd.grad(loss, [*trained, rows_RP, bias_R])
@@ -228,6 +239,29 @@ class Trainer:
 
     def _map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         return list(self._threads.map(work, items))
+
+
+def _check_products(recipe: Recipe, config: BiLMConfig, device: torch.device) -> None:
+    """Raise `ConfigError` if the recipe asks for products that this machine cannot compute."""
+    if recipe.products == "float32":
+        return
+    expected = "train with products of float32, the default"
+    if not native.kernel_available():
+        raise ConfigError(
+            f"products of {recipe.products} need the compiled kernel: {native.kernel_error()}; "
+            f"{expected}"
+        )
+    if device.type != "cpu":
+        raise ConfigError(
+            f"products of {recipe.products} are computed on a CPU; the device is {device}; "
+            f"{expected}"
+        )
+    if not config.lstm.projection or config.lstm.cells % KERNEL_UNITS:
+        raise ConfigError(
+            f"products of {recipe.products} need an LSTM with a projection and a multiple of "
+            f"{KERNEL_UNITS} cells; it has {config.lstm.cells} cells"
+            f"{'' if config.lstm.projection else ' and no projection'}; {expected}"
+        )
 
 
 def _views(flat: Tensor, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:

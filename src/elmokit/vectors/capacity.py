@@ -20,7 +20,10 @@ SPEED_SCENARIO = "natural order, one call"
 
 @dataclass(frozen=True)
 class CapacityAssumptions:
-    """What an estimate assumes, besides the measured speed."""
+    """What an estimate assumes, besides the measured speed.
+
+    The prices are round numbers in any currency, and nobody's offer: give those that you pay.
+    """
 
     core_hour_price: float = 0.04
     """Price of a core-hour."""
@@ -110,6 +113,14 @@ def estimate_job(
         raise InputError(
             "expected an efficiency above 0 and up to 1, shard hours above 0 and at least 1 core"
         )
+    if not 0 <= assumed.spot_discount <= 1:
+        raise InputError(f"the spot discount is {assumed.spot_discount:g}; expected 0 to 1")
+    for name in ("core_hour_price", "terabyte_month_price", "months", "redone"):
+        if not getattr(assumed, name) >= 0:
+            raise InputError(f"{name} is {getattr(assumed, name):g}; expected 0 or more")
+    for name in ("words_per_sentence", "bytes_per_word", "forms"):
+        if not getattr(assumed, name) > 0:
+            raise InputError(f"{name} is {getattr(assumed, name):g}; expected more than 0")
     reduction = reduction or Reduction()
     speed = measure_speed(elmo) if words_per_second is None else words_per_second
     if not speed > 0:

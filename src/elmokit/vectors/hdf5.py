@@ -6,11 +6,13 @@
                          take more than SENTENCE_INDEX_BYTES, since half of it would be useless
     elmokit/words        (N,) strings, each the words of a sentence as a JSON list in ASCII
     elmokit/lengths      (N,) int32, the number of words of each sentence
-    elmokit              attributes `layout` (the version), `signature` (JSON) and `job` (hash)
+    elmokit/checksums    (N, 2) uint32, the CRC-32 of the vectors and of the words of each sentence
+    elmokit              attributes `layout` (the version), `signature` (JSON), `job` (hash) and
+                         `checksum` (SHA-256 of all that is in the group, except for the words)
 
 Where sentences have ids, such as proteins, there are also
 
-    elmokit/ids          (N,) strings, the id of each sentence
+    elmokit/ids          (N,) strings, the id of each sentence; attribute `checksum` (SHA-256)
     ids/ID               a link to the dataset of that sentence, so that `file["ids/P12345"]` works;
                          not for an id with a slash in it
 
@@ -18,20 +20,26 @@ and no sentence_to_index. Pooled vectors are (D,) or (L+1, D), and `elmokit` has
 `pooled`.
 
 HDF5 sorts names as strings ("10" before "2"): read by number. The reader also accepts files of
-AllenNLP's `elmo` command and of bilm-tf, which have no `elmokit` group. How a write survives an
-interruption is the business of `spool.py`.
+AllenNLP's `elmo` command and of bilm-tf, which have no `elmokit` group, and files of earlier
+versions, which have no checksums. How a write survives an interruption is the business of
+`spool.py`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import zlib
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from elmokit.errors import FormatError
-from elmokit.formats.hdf5 import check_no_external_data
+from elmokit.formats.hdf5 import check_no_external_data, open_hdf5
 from elmokit.formats.hdf5_writing import create_group, create_hdf5, without_times
 from elmokit.json_text import parse_json
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
@@ -46,7 +54,7 @@ _ENTRY_BYTES = 160  # memory of one entry of a dict[str, str] in addition to its
 _BATCH_BYTES = 1 << 20
 _BEST_COMPRESSION = 1100
 """A dataset of more bytes than so many times those stored claims what it does not have."""
-_DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError)
+_DAMAGE = (OSError, LookupError, RuntimeError, ValueError, TypeError, AttributeError)
 """What h5py raises for damaged files."""
 
 
@@ -64,13 +72,18 @@ def write(path: Path, spool: Spool) -> None:
     with create_hdf5(path, library=library) as file:
         # No object stores a time, so that equal input gives equal bytes.
         group = create_group(file, "elmokit")
-        group.attrs["layout"] = LAYOUT if spool.has_ids or spool.pooled else 1
-        if spool.pooled:
-            group.attrs["pooled"] = True
-        group.attrs["signature"] = json.dumps(spool.header["signature"])
-        group.attrs["job"] = spool.job()
+        attributes: dict[str, Any] = {
+            "layout": LAYOUT if spool.has_ids or spool.pooled else 1,
+            "signature": json.dumps(spool.header["signature"]),
+            "job": spool.job(),
+            **({"pooled": True} if spool.pooled else {}),
+        }
+        for key, value in attributes.items():
+            _write_attribute(group, key, value)
         words = group.create_dataset("words", (spool.count,), h5py.string_dtype())
         lengths = group.create_dataset("lengths", (spool.count,), np.int32)
+        checksums = group.create_dataset("checksums", (spool.count, 2), np.uint32)
+        all_lengths, all_checksums, all_ids = (hashlib.sha256() for _ in range(3))
         ids = links = None
         if spool.has_ids:
             ids = group.create_dataset(IDS, (spool.count,), h5py.string_dtype())
@@ -82,15 +95,16 @@ def write(path: Path, spool: Spool) -> None:
 
         to_index: dict[str, str] | None = None if spool.has_ids else {}
         index_bytes = batch_bytes = 0
-        batch: list[tuple[str | None, bytes, int]] = []
+        batch: list[tuple[str | None, bytes, int, tuple[int, int]]] = []
         for position, (record, array) in enumerate(spool.records()):
             identifier, sentence = parse_text(record)
             text = record if identifier is None else json.dumps(sentence).encode("ascii")
             stored = array[..., 0, :] if spool.pooled else array
+            stored = np.ascontiguousarray(stored)
             name = b"%d" % position
             space = h5py.h5s.create_simple(stored.shape)
             dataset = h5py.h5d.create(file.id, name, dtype, space, properties)
-            dataset.write(everything, everything, np.ascontiguousarray(stored))
+            dataset.write(everything, everything, stored)
             if links is not None and identifier is not None and "/" not in identifier:
                 links.links.create_soft(identifier.encode("utf-8", "replace"), b"/" + name)
             if to_index is not None:
@@ -98,18 +112,53 @@ def write(path: Path, spool: Spool) -> None:
                 index_bytes += len(text) + _ENTRY_BYTES
                 if index_bytes > SENTENCE_INDEX_BYTES:
                     to_index = None
-            batch.append((identifier, text, len(sentence)))
+            sums = (_array_checksum(position, stored), _text_checksum(position, text))
+            batch.append((identifier, text, len(sentence), sums))
             batch_bytes += len(text) + _ENTRY_BYTES
             if batch_bytes > _BATCH_BYTES or position + 1 == spool.count:
                 rows = slice(position + 1 - len(batch), position + 1)
-                words[rows] = [text for _, text, _ in batch]
-                lengths[rows] = [length for _, _, length in batch]
+                words[rows] = [text for _, text, _, _ in batch]
+                lengths_B = np.array([length for _, _, length, _ in batch], np.int32)
+                checksums_B2 = np.array([both for _, _, _, both in batch], np.uint32)
+                lengths[rows], checksums[rows] = lengths_B, checksums_B2
+                all_lengths.update(lengths_B.tobytes())
+                all_checksums.update(checksums_B2.tobytes())
                 if ids is not None:
-                    ids[rows] = [identifier for identifier, _, _ in batch]
+                    ids[rows] = [identifier for identifier, _, _, _ in batch]
+                    _hash_ids(all_ids, (identifier or "" for identifier, _, _, _ in batch))
                 batch, batch_bytes = [], 0
         if to_index is not None:
             index = file.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
             index[0] = json.dumps(to_index)
+        if ids is not None:
+            _write_attribute(ids, "checksum", all_ids.hexdigest())
+        parts = [all_lengths.hexdigest(), all_checksums.hexdigest()]
+        _write_attribute(group, "checksum", _group_checksum(attributes, parts))
+
+
+def _write_attribute(target: Any, name: str, value: str | int) -> None:
+    """Write an attribute with its object, where HDF5 has checksums, unlike its heap of strings."""
+    target.attrs[name] = np.bytes_(value.encode("ascii")) if isinstance(value, str) else value
+
+
+def _array_checksum(position: int, array: VectorArray) -> int:
+    head = f"{position} {array.dtype.str} {array.shape}".encode()
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, zlib.crc32(head))
+
+
+def _text_checksum(position: int, text: bytes) -> int:
+    return zlib.crc32(text, zlib.crc32(b"%d " % position))
+
+
+def _hash_ids(digest: Any, ids: Iterable[str]) -> None:
+    for identifier in ids:
+        encoded = identifier.encode("utf-8", "surrogatepass")
+        digest.update(b"%d " % len(encoded) + encoded)
+
+
+def _group_checksum(attributes: dict[str, Any], parts: list[str]) -> str:
+    text = json.dumps([sorted(attributes.items()), parts])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def open_file(path: Path) -> HDF5Reader:
@@ -121,22 +170,25 @@ class HDF5Reader:
     """An open HDF5 file of vectors, in the layout of elmokit or AllenNLP."""
 
     def __init__(self, path: Path) -> None:
-        import h5py
-
         self.path = path
+        self._raw = io.FileIO(path)
         try:
-            self._file = h5py.File(path, "r")
-        except OSError as error:
-            raise FormatError(f"{path} cannot be read as HDF5: {error}") from None
+            self._file = open_hdf5(self._raw, str(path))
+        except BaseException as error:
+            self._raw.close()
+            if isinstance(error, _DAMAGE):
+                raise FormatError(f"{path} cannot be read as HDF5: {error}") from None
+            raise
         self.signature: dict[str, Any] | None = None
         self.job: str | None = None
         self._lengths: Any = None
+        self._checksums: npt.NDArray[np.uint32] | None = None
         self._pooled = False
         self._sentences: dict[int, str] = {}
         try:
             self.count = self._open_own() if "elmokit" in self._file else self._open_plain()
         except BaseException as error:
-            self._file.close()
+            self.close()
             if isinstance(error, _DAMAGE):
                 raise FormatError(
                     f"{path} is damaged or not a file of vectors: its index cannot be read "
@@ -155,20 +207,20 @@ class HDF5Reader:
                 f"{self.path}: sentence {position} of {self.count} cannot be read: {error}"
             ) from None
         if getattr(array, "ndim", 0) not in ((1, 2) if self._pooled else (2, 3)) or (
-            array.dtype.kind != "f"
+            array.dtype.kind != "f" or array.dtype.itemsize > 8
         ):
             expected = "(D,) or (layers, D)" if self._pooled else "(T, D) or (layers, T, D)"
             raise FormatError(
                 f"{self.path}: sentence {position} is {_describe(array)}; expected floats of "
                 f"shape {expected}"
             )
-        if self._pooled:
-            return array
-        if self._lengths is not None and array.shape[-2] != self._lengths[position]:
+        lengths = None if self._pooled else self._lengths
+        if lengths is not None and array.shape[-2] != lengths[position]:
             raise FormatError(
                 f"{self.path} is damaged: sentence {position} is {_describe(array)}, but has "
-                f"{self._lengths[position]} words according to the index"
+                f"{lengths[position]} words according to the index"
             )
+        self._check(position, 0, lambda: _array_checksum(position, array))
         return array
 
     def words(self, position: int) -> list[str] | None:
@@ -180,7 +232,8 @@ class HDF5Reader:
             # A word with a space in it looks like two words: better unknown than wrong.
             return split if len(split) == self.array(position).shape[-2] else None
         try:
-            words: list[str] = parse_json(self._dataset("elmokit/words")[position])
+            text: bytes = self._dataset("elmokit/words")[position]
+            words: list[str] = parse_json(text)
         except FormatError:
             raise
         except _DAMAGE as error:
@@ -192,6 +245,7 @@ class HDF5Reader:
                 f"{self.path} is damaged: sentence {position} has {len(words)} words, but "
                 f"{self._lengths[position]} according to the index"
             )
+        self._check(position, 1, lambda: _text_checksum(position, text))
         return words
 
     def ids(self) -> list[str] | None:
@@ -199,7 +253,14 @@ class HDF5Reader:
         if self._lengths is None or IDS not in self._file["elmokit"]:
             return None
         try:
-            ids: list[str] = self._dataset("elmokit/ids").asstr()[:].tolist()
+            dataset = self._dataset("elmokit/ids")
+            ids: list[str] = dataset.asstr()[:].tolist()
+            stored = self._attribute(dataset, "checksum")
+            if stored is not None:
+                digest = hashlib.sha256()
+                _hash_ids(digest, ids)
+                if digest.hexdigest() != stored:
+                    raise FormatError(f"{self.path} is damaged: the checksum of its ids differs")
         except FormatError:
             raise
         except _DAMAGE as error:
@@ -209,6 +270,20 @@ class HDF5Reader:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+        self._raw.close()
+
+    def _check(self, position: int, column: int, checksum: Callable[[], int]) -> None:
+        """Raise `FormatError` unless a sentence has the checksum of its file, if that has any."""
+        if self._checksums is not None and self._checksums[position, column] != checksum():
+            raise FormatError(
+                f"{self.path} is damaged: the checksum of the {('vectors', 'words')[column]} of "
+                f"sentence {position} differs; make the file again"
+            )
+
+    def _attribute(self, target: Any, name: str) -> Any:
+        """Return an attribute of an object, None if it has none of that name."""
+        value = target.attrs.get(name)
+        return value.decode("ascii") if isinstance(value, bytes) else value
 
     def _dataset(self, name: str) -> Any:
         """Return a dataset whose numbers are in this file: nothing else may be read."""
@@ -235,16 +310,22 @@ class HDF5Reader:
 
     def _open_own(self) -> int:
         group = self._file["elmokit"]
-        layout = int(group.attrs["layout"])
+        attributes = {
+            name: self._attribute(group, name)
+            for name in ("layout", "signature", "job", "pooled", "checksum")
+        }
+        layout = int(attributes["layout"])
         if layout > LAYOUT:
             raise FormatError(
                 f"{self.path} has layout {layout}, but this version of elmokit reads up to "
                 f"{LAYOUT}; update it with: pip install -U elmokit"
             )
-        self.signature = parse_json(group.attrs["signature"])
-        self.job = group.attrs.get("job")
+        self.signature = parse_json(attributes["signature"])
+        self.job = attributes["job"]
         self._lengths = self._dataset("elmokit/lengths")[:]
-        self._pooled = bool(group.attrs.get("pooled", False))
+        self._pooled = bool(attributes["pooled"])
+        if attributes["checksum"] is not None:
+            self._open_checksums(attributes)
         count = len(self._lengths)
         stored = len(self._file) - 1 - ("sentence_to_index" in self._file) - (IDS in group)
         words = self._dataset("elmokit/words")
@@ -254,6 +335,23 @@ class HDF5Reader:
                 f"{words.shape[0]}, but {count} according to the index"
             )
         return count
+
+    def _open_checksums(self, attributes: dict[str, Any]) -> None:
+        """Read the checksums of the sentences, and compare the checksum of everything else."""
+        self._checksums = checksums_N2 = self._dataset("elmokit/checksums")[:]
+        if self._checksums.shape != (len(self._lengths), 2):
+            raise FormatError(f"{self.path} is damaged: it has checksums of other sentences")
+        parts = [
+            hashlib.sha256(array.tobytes()).hexdigest() for array in (self._lengths, checksums_N2)
+        ]
+        covered = {"layout": int(attributes["layout"]), "signature": attributes["signature"]}
+        covered["job"] = attributes["job"]
+        if self._pooled:
+            covered["pooled"] = True
+        if _group_checksum(covered, parts) != attributes["checksum"]:
+            raise FormatError(
+                f"{self.path} is damaged: the checksum of its index differs; make the file again"
+            )
 
     def _open_plain(self) -> int:
         count, highest = 0, -1

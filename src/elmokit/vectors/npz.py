@@ -44,7 +44,7 @@ LAYOUT = 2
 """Version of the layout; version 1 has no ids and no pooled vectors."""
 _DAMAGE = (
     *(OSError, EOFError, KeyError, ValueError, TypeError, MemoryError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error, SyntaxError, TokenError),
+    *(zipfile.BadZipFile, zlib.error, SyntaxError, TokenError, OverflowError),
 )
 """What zipfile and NumPy raise for damaged files."""
 

@@ -242,7 +242,7 @@ class ParquetReader:
             "string": pa.types.is_string,
         }
         for name, kind in expected.items():
-            if name not in schema.names or not kinds[kind](schema.field(name).type):
+            if schema.names.count(name) != 1 or not kinds[kind](schema.field(name).type):
                 raise FormatError(
                     f"{self.path} has the columns {', '.join(schema.names)}; expected "
                     f"{', '.join(expected)} with {name} of the type {kind}"
@@ -292,9 +292,9 @@ def _flat(values: Any) -> VectorArray:
     return flat
 
 
-def _is_shape(shape: list[int | None] | None) -> bool:
+def _is_shape(shape: list[Any] | None) -> bool:
     return (
         shape is not None
         and len(shape) in (2, 3)
-        and all(size is not None and size >= 0 for size in shape)
+        and all(isinstance(size, int) and size >= 0 for size in shape)
     )

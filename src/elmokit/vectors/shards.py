@@ -124,14 +124,14 @@ class ShardPlan:
 
     def check_model(self, elmo: Elmo) -> None:
         """Raise `InputError` if a model gives other vectors than that of the job."""
-        found = _as_json(embedding_signature(elmo, self.layers, None, False))
+        found = _as_json(_job_signature(elmo, self.layers))
         wanted = {key: self.signature[key] for key in found if key in self.signature}
         for key, value in found.items():
             if wanted.get(key) != value:
                 raise InputError(
                     f"the job {self.directory} was planned with another {key} "
-                    f"({wanted.get(key)!s:.40}, found {value!s:.40}); use the same model and "
-                    "version, or begin a new job in another directory"
+                    f"({wanted.get(key)!s:.40}, found {value!s:.40}); use the same model, "
+                    "version and engine, or begin a new job in another directory"
                 )
 
 
@@ -269,7 +269,7 @@ def _make_plan(
     divided = divide_input(files, shards, form, column, count)
     if not divided:
         raise InputError("the files are empty; expected text to embed")
-    signature = _as_json(embedding_signature(elmo, layers, None, False))
+    signature = _as_json(_job_signature(elmo, layers))
     signature |= {"form": form, "reduce": reduction.as_dict()}
     with explain_write_errors(root):
         (root / SHARD_FOLDER).mkdir(parents=True, exist_ok=True)
@@ -285,6 +285,16 @@ def _make_plan(
         plan = ShardPlan(root, _as_json(settings), signature, files, planned)
         _write_plan(plan)
     return plan
+
+
+def _job_signature(elmo: Elmo, layers: LayerChoice) -> dict[str, Any]:
+    """Return everything that determines the bits of vectors: also what runs the network."""
+    return embedding_signature(elmo, layers, None, False) | {"engine": _engine_kind(elmo)}
+
+
+def _engine_kind(elmo: Elmo) -> str:
+    """Return what runs the network, without its instruction set: kernel, reference or torch."""
+    return elmo.engine.partition(" ")[0]
 
 
 def _visible(root: Path) -> Iterator[Path]:
@@ -429,6 +439,10 @@ def run_shard(
         elmo = plan.load_model(threads)
     else:
         plan.check_model(elmo)
+    if _engine_kind(elmo) != "kernel":
+        # BLAS rounds a word differently with the number of words that are computed with it, and so
+        # vectors would depend on the shards that this process has done before.
+        elmo.clear_word_cache()
     sentences = read_sentences(
         plan.files, shard.pieces, plan.settings["form"], plan.settings["column"]
     )

@@ -159,7 +159,11 @@ class Spool:
                         "written; run the command again to recompute the sentences from there on"
                     )
                 array = np.frombuffer(body, self.dtype)
-                yield text, array.reshape(shape if shape[0] else shape[1:])
+                try:
+                    array = array.reshape(shape if shape[0] else shape[1:])
+                except ValueError as error:  # nothing, with a size that is not possible
+                    raise FormatError(f"{self.path}: sentence {position}: {error}") from None
+                yield text, array
 
     def sentences(self) -> Generator[tuple[str | None, list[str]], None, None]:
         """Yield the id, if it has one, and the words of each sentence, without its array."""
@@ -225,8 +229,11 @@ def job_hash(header: Mapping[str, Any], texts: Iterable[bytes]) -> str:
 
 def parse_text(text: bytes) -> tuple[str | None, list[str]]:
     """Return the id, None without one, and the words of a sentence from the text of its record."""
-    entry = parse_json(text)
-    return (entry.get("id"), entry["words"]) if isinstance(entry, dict) else (None, entry)
+    try:
+        entry = parse_json(text)
+        return (entry.get("id"), entry["words"]) if isinstance(entry, dict) else (None, entry)
+    except (ValueError, KeyError) as error:
+        raise FormatError(f"an unfinished run holds a sentence that is damaged: {error}") from None
 
 
 def _array_bytes(shape: list[int], dtype: np.dtype[Any]) -> int:
@@ -290,15 +297,26 @@ def _read_header(path: Path, restart: bool) -> tuple[dict[str, Any], int] | None
             return None
         file.seek(start)
         text = file.read(size)
-    if zlib.crc32(text) != crc:
-        if restart:
-            return None
-        raise FormatError(
-            f"{path} is damaged: its header does not match its checksum; start again with "
-            "restart=True (--restart)"
-        )
-    header: dict[str, Any] = parse_json(text)
-    return header, start + size
+    header = _parse_header(text) if zlib.crc32(text) == crc else None
+    if header is not None:
+        return header, start + size
+    if restart:
+        return None
+    raise FormatError(
+        f"{path} is damaged: its header does not match its checksum; start again with "
+        "restart=True (--restart)"
+    )
+
+
+def _parse_header(text: bytes) -> dict[str, Any] | None:
+    """Return a header; None if it is none, since zeros have the checksum of nothing."""
+    try:
+        header = parse_json(text)
+    except ValueError:
+        return None
+    if not isinstance(header, dict) or header.get("dtype") not in [*DTYPES]:
+        return None
+    return header if isinstance(header.get("signature"), dict) else None
 
 
 def _mismatch(path: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

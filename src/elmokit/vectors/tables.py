@@ -29,7 +29,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -205,7 +205,7 @@ def table_layout(path: Path) -> TableLayout | None:
         rows = metadata.get("rows")
     except Exception:  # whatever is wrong with the file is reported by the reader of arrays
         return None
-    return rows if rows in TABLES else None
+    return cast("TableLayout", rows) if isinstance(rows, str) and rows in TABLES else None
 
 
 def read_ids(file: Any, path: Path, sentences: int | None = None) -> list[str] | None:
@@ -260,6 +260,8 @@ class TableReader:
             raise
 
     def _open(self) -> None:
+        import pyarrow as pa
+
         schema, meta = self._file.schema_arrow, self._file.metadata
         metadata = parse_json(schema.metadata[b"elmokit"])
         if int(metadata["layout"]) > VERSION:
@@ -280,6 +282,11 @@ class TableReader:
             raise FormatError(
                 f"{self.path} has the columns {', '.join(schema.names)}; expected sentence and "
                 "vector, or sentence and layer_0, layer_1, …"
+            )
+        if not pa.types.is_integer(schema.field("sentence").type):
+            raise FormatError(
+                f"{self.path}: the column sentence has the type {schema.field('sentence').type}; "
+                "expected integers"
             )
         kind = schema.field(names[0]).type
         self._dim = getattr(kind, "list_size", 0)
@@ -342,11 +349,11 @@ class TableReader:
         if self._cached is None or self._cached[0] != index:
             try:
                 table = self._file.read_row_group(self._groups[index])
+                self._cached = index, table, table.column("sentence").to_numpy()
             except self._damage as error:
                 raise FormatError(
                     f"{self.path}: sentence {position} cannot be read: {error}"
                 ) from None
-            self._cached = index, table, table.column("sentence").to_numpy()
         _, table, sentences = self._cached
         start, end = np.searchsorted(sentences, [position, position + 1]).tolist()
         return table.slice(start, end - start)

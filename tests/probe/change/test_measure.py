@@ -223,8 +223,10 @@ def test_frequent_words_are_the_reference(elmo: Elmo, monkeypatch: pytest.Monkey
 
 def test_what_cannot_be_measured(elmo: Elmo, bilm) -> None:
     mouse = [parse_target("mouse")]
-    with pytest.raises(InputError, match=r"no word has 5 uses in both texts: mouse \(12 and 0\)"):
+    with pytest.raises(InputError, match=r"no word has 5 uses in .*: mouse \(12 and 0\)"):
         compare_uses(elmo, THEN, SAME, mouse)
+    with pytest.raises(InputError, match=r"in different sentences .*: mouse \(1 and 12\)"):
+        compare_uses(elmo, THEN[:1] * 9, NOW, mouse)
     with pytest.raises(InputError, match="by is 'size'"):
         compare_uses(elmo, THEN, NOW, mouse, by="size")
     with pytest.raises(InputError, match="min_uses is 1"):

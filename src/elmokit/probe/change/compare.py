@@ -166,10 +166,13 @@ def compare_uses(
         else:
             words.append(_measure_word(elmo, untrained, pair, chosen))
     if not words:
-        listed = ", ".join(f"{name} ({a} and {b})" for name, (a, b) in list(skipped.items())[:10])
+        listed = ", ".join(
+            f"{pair.target.name} ({len(pair.then.uses)} and {len(pair.now.uses)})"
+            for pair in pairs[: min(10, len(targets))]
+        )
         raise InputError(
-            f"no word has {min_uses} uses in both texts: {listed}; give other words, more text, or "
-            "a smaller min_uses (--least)"
+            f"no word has {min_uses} uses in different sentences of both texts: {listed}; give "
+            "other words, more text, or a smaller min_uses (--least)"
         )
     words.sort(key=lambda word: (-getattr(word.layers[chosen], by), word.target.name))
     reference = {

@@ -34,6 +34,7 @@ from elmokit.probe.context import ContextChoice
 from elmokit.probe.neighbors import graph
 from elmokit.probe.neighbors.word_use import unit_length
 from elmokit.progress import StageCallback, ignore_stages
+from elmokit.storage import check_regular
 
 if TYPE_CHECKING:
     from elmokit.train.chunks import TextForm
@@ -160,9 +161,11 @@ class Index:
     def open(cls, directory: str | Path) -> Index:
         """Open a complete index."""
         path = Path(directory).expanduser()
+        for file in path.iterdir() if path.is_dir() else ():
+            check_regular(file)
         try:
             manifest = parse_json((path / MANIFEST).read_bytes())
-            known = manifest["format"] == FORMAT
+            known = manifest["format"] == FORMAT and "version" in manifest
         except FileNotFoundError:
             raise InputError(
                 f"there is no index in {directory}; `elmo neighbors … --corpus FILE` makes one"

@@ -19,6 +19,7 @@ PARTS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 SS_TYPES = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}
 """Part of speech of the number after the % of a key. Satellites (5) are adjectives (3)."""
 _NUMBERS = {"n": 1, "v": 2, "a": 3, "r": 4, "s": 5}
+_LONGEST_LEX_ID = 8
 
 INSTALL = (
     "on Debian or Ubuntu `apt install wordnet-base wordnet-sense-index`, elsewhere the database "
@@ -169,6 +170,8 @@ def _keys_of_synsets(path: Path) -> dict[tuple[str, str], str]:
                 (word.partition("(")[0].lower(), int(lex_id, 16))  # "galore(ip)"
                 for word, lex_id in zip(words[::2], words[1::2], strict=True)
             ]
+            if max(map(len, words[1::2]), default=0) > _LONGEST_LEX_ID:
+                raise ValueError
             kinds[offset] = kind, filenum
             if kind == "s":
                 heads[offset] = next(

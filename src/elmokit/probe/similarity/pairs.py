@@ -22,7 +22,7 @@ from elmokit.text.tokenize import tokenize
 
 PairFormat = Literal["wic", "json", "scws"]
 
-_INDICES = re.compile(r"(\d+)-(\d+)")
+_INDICES = re.compile(r"(\d{1,9})-(\d{1,9})")
 _MARKED = re.compile(r"<b>\s*(.*?)\s*</b>", re.DOTALL)
 _YES_NO = {"t": True, "true": True, "1": True, "f": False, "false": False, "0": False}
 

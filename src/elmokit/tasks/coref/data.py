@@ -140,7 +140,7 @@ def label_set(examples: Sequence[Example]) -> dict[str, Any]:
 
 _BEGIN = re.compile(r"#\s*begin document\s*(.*)")
 _END = re.compile(r"#\s*end document")
-_PART = re.compile(r"(\()?(\d+)(\))?")
+_PART = re.compile(r"(\()?(\d{1,18})(\))?")
 _NAME = re.compile(r"\((.*)\); part (\S+)")
 _MIN_COLUMNS, _WORD, _SPEAKER, _WITH_SPEAKER = 5, 3, 9, 12
 _NOTHING = frozenset({"", "-", "_"})

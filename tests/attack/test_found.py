@@ -1,0 +1,169 @@
+"""What attacks have found, each as small as possible: all of it is refused with our exceptions."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import h5py
+import numpy as np
+import pytest
+
+from elmokit.errors import ElmoError
+
+pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
+pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'elmokit[parquet]'")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def change_json(path: Path, change: Callable[[dict[str, object]], object], seal: bool) -> None:
+    from elmokit.json_text import seal as add_checksum
+
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(add_checksum(content) if seal else content))
+
+
+def replace_dataset(path: Path, name: str, make: Callable[[h5py.File], object]) -> None:
+    with h5py.File(path, "r+") as file:
+        del file[name]
+        make(file)
+
+
+def weights_of_long_doubles(path: Path) -> None:
+    with h5py.File(path / "weights.hdf5", "r") as file:
+        shape = file["char_embed"].shape
+    replace_dataset(
+        path / "weights.hdf5",
+        "char_embed",
+        lambda file: file.create_dataset("char_embed", shape, np.longdouble),
+    )
+
+
+def checkpoint_of_float8(path: Path) -> None:
+    data = (path / "state.safetensors").read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + size])
+    header["random"]["dtype"] = "F8_E4M3"
+    text = json.dumps(header).encode()
+    (path / "state.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size :])
+
+
+def words_that_are_not_utf8(path: Path) -> None:
+    data = (path / "words.txt").read_bytes()
+    (path / "words.txt").write_bytes(data.replace(b"ant", b"\xffnt"))
+
+
+def index_without_a_version(path: Path) -> None:
+    change_json(path / "manifest.json", lambda content: content.pop("version"), seal=True)
+
+
+def array_of_an_impossible_shape(path: Path) -> None:
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 99999999999999999999), }\n"
+    array = b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header
+    out = io.BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, array if name == "layout.npy" else old.read(name))
+    path.write_bytes(out.getvalue())
+
+
+def shapes_of_text(path: Path) -> None:
+    table = pq.read_table(path)
+    column = pa.array([["a", "b"]] * len(table))
+    place = table.column_names.index("shape")
+    pq.write_table(table.set_column(place, "shape", column), path)
+
+
+def sentences_of_objects(path: Path) -> None:
+    table = pq.read_table(path)
+    place = table.column_names.index("sentence")
+    pq.write_table(table.set_column(place, "sentence", pa.array([{"a": 1}] * len(table))), path)
+
+
+def rows_of_a_list(path: Path) -> None:
+    table = pq.read_table(path)
+    metadata = json.loads(table.schema.metadata[b"elmokit"]) | {"rows": ["words"]}
+    pq.write_table(table.replace_schema_metadata({"elmokit": json.dumps(metadata)}), path)
+
+
+def record_of_an_impossible_shape(path: Path) -> None:
+    fields = struct.pack("<QQQQ", 2, 0, 0, 1 << 63)
+    record = fields + struct.pack("<I", zlib.crc32(b"[]", zlib.crc32(fields))) + b"[]"
+    data = path.read_bytes()
+    (size,) = struct.unpack_from("<Q", data, data.index(b"\n") + 1)
+    start = data.index(b"\n") + 1 + 12 + size
+    path.write_bytes(data[:start] + record)
+
+
+def settings_of_a_task_that_are_none(path: Path) -> None:
+    change_json(path / "task.json", lambda content: content.update(settings=True), seal=True)
+
+
+def checksums_that_are_a_group(path: Path) -> None:
+    name = "elmokit/checksums"
+    replace_dataset(path / "tokens.hdf5", name, lambda file: file.create_group(name))
+
+
+def checksum_that_is_a_number(path: Path) -> None:
+    with h5py.File(path / "tokens.hdf5", "r+") as file:
+        file["elmokit/checksums"].attrs["checksum"] = 1 << 62
+
+
+def numbers_of_thousands_of_digits(path: Path) -> None:
+    path.write_text(path.read_text().replace("(12)", f"({'9' * 5000})"))
+
+
+def positions_of_thousands_of_digits(path: Path) -> None:
+    data = path / "dev.data.txt"
+    data.write_text(data.read_text().replace("2-6", f"2-{'9' * 5000}"))
+
+
+def hexadecimal_numbers_of_thousands_of_digits(path: Path) -> None:
+    (path / "index.sense").unlink()  # otherwise the keys are there
+    data = path / "data.noun"
+    data.write_text(data.read_text().replace("bank 0 001", f"bank {'f' * 5000} 001"))
+
+
+FOUND: list[tuple[str, Callable[[Path], None]]] = [
+    ("allennlp", weights_of_long_doubles),
+    ("checkpoint", checkpoint_of_float8),
+    ("coref", numbers_of_thousands_of_digits),
+    ("wic", positions_of_thousands_of_digits),
+    ("wordnet", hexadecimal_numbers_of_thousands_of_digits),
+    ("corpus", words_that_are_not_utf8),
+    ("index", index_without_a_version),
+    ("npz", array_of_an_impossible_shape),
+    ("parquet", shapes_of_text),
+    ("parquet-pooled", sentences_of_objects),
+    ("parquet-words", rows_of_a_list),
+    ("spool", record_of_an_impossible_shape),
+    ("task-model", settings_of_a_task_that_are_none),
+    ("token-cache", checksums_that_are_a_group),
+    ("token-cache", checksum_that_is_a_number),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage"), FOUND, ids=lambda value: getattr(value, "__name__", value)
+)
+def test_it_is_refused(
+    import_attack: Callable[[str], ModuleType],
+    kind: str,
+    damage: Callable[[Path], None],
+    tmp_path: Path,
+) -> None:
+    seed = import_attack("seeds").SEEDS[kind](tmp_path)
+    seed.read(seed.path)
+    damage(seed.path)
+    names = {"checkpoint": "state.safetensors", "corpus": "words.txt"}
+    if kind in names:
+        seed.sign(seed.path, names[kind])
+    with pytest.raises(ElmoError):
+        seed.read(seed.path)
