@@ -49,6 +49,12 @@ SIZES = ("tiny", "small", "medium", "original")
     type=click.Path(),
     help="An options.json or config.json with the architecture, instead of --size.",
 )
+@click.option(
+    "--start",
+    metavar="MODEL",
+    help="Model to start from instead of random weights, with the vocabulary of CORPUS. It may "
+    "have fewer LSTM cells and a smaller width than the new one.",
+)
 @budget_options()
 @resume_options
 @click.option(
@@ -123,6 +129,7 @@ def command(
     out: str,
     size: str | None,
     config: str | None,
+    start: str | None,
     minutes: float | None,
     tokens: int | None,
     epochs: float | None,
@@ -167,6 +174,7 @@ def command(
     elmo pretrain corpus --out model --minutes 10
     elmo pretrain corpus --out model --resume
     elmo pretrain corpus --out big --size small --epochs 10 --dropout 0.1
+    elmo pretrain corpus --out wider --start model --config wider.json --epochs 5
     torchrun --nproc-per-node 2 --max-restarts 3 -m elmokit pretrain corpus --out model --epochs 5
 
     In Python: `elmokit.train.pretrain` and `elmokit.train.resume`.
@@ -192,6 +200,8 @@ def command(
     check_resume(resume, auto_resume)
     if size and config:
         raise click.UsageError("give --size or --config, not both")
+    if start and resume:
+        raise click.UsageError("--start begins a run; with --resume the run continues without it")
     _check_corpus(corpus)
     budget = parse_budget(minutes, tokens, epochs)
     if budget is None and not resume:
@@ -232,6 +242,7 @@ def command(
                         budget=budget,
                         config=architecture,
                         recipe=new_recipe,
+                        start=start,
                         device=device,
                         checkpoint_minutes=checkpoint_minutes,
                         auto_resume=auto_resume,

@@ -1,4 +1,4 @@
-"""Pretraining: a new biLM from a corpus."""
+"""Pretraining: a new biLM from a corpus, from random weights or from those of another biLM."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from elmokit import formats
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.sizes import SIZES
 from elmokit.bilm.state import State
-from elmokit.elmo import Elmo
+from elmokit.elmo import Elmo, locate_model
 from elmokit.engine import native
 from elmokit.errors import ElmoError, InputError, TrainingError
 from elmokit.formats.detect import NATIVE_NAMES
@@ -55,6 +56,7 @@ from elmokit.train.run import (
 from elmokit.train.run_lock import RunLock
 from elmokit.train.run_plan import RUN, TRAINING, RunPlan, is_begun
 from elmokit.train.trainer import Trainer
+from elmokit.train.widening import check_start, widen
 
 VISIBLE_SECONDS = 120.0
 """Time that a network file system may take to show a file to other hosts."""
@@ -69,6 +71,7 @@ def pretrain(
     budget: Budget,
     config: BiLMConfig | None = None,
     recipe: Recipe | None = None,
+    start: str | Path | BiLM | None = None,
     device: str = "cpu",
     checkpoint_minutes: float = CHECKPOINT_MINUTES,
     evaluation_words: int = EVALUATION_WORDS,
@@ -83,8 +86,10 @@ def pretrain(
         corpus: Directory that `build_corpus` or `elmo corpus` made.
         out: Directory to create.
         budget: How long to train.
-        config: Architecture, such as one of `SIZES`; `SIZES["tiny"]` if None.
+        config: Architecture, such as one of `SIZES`; if None, that of `start`, or `SIZES["tiny"]`.
         recipe: How to train; `RECIPES["recommended"]` with one shard per processor if None.
+        start: Model to start from instead of random weights, or anything that `Elmo.load` takes. It
+            has the vocabulary of the corpus, and may have fewer LSTM cells and a smaller width.
         device: Device to train on, `"cpu"` or `"cuda"`.
         checkpoint_minutes: Minutes of training between two checkpoints.
         evaluation_words: Held-out words per evaluation; the last evaluation takes all.
@@ -101,7 +106,9 @@ def pretrain(
         TrainingStopped: SIGTERM or SIGUSR1 has stopped it, with a checkpoint.
     """
     out = Path(out).expanduser()
-    config = config or SIZES["tiny"]
+    model = formats.read(locate_model(start)) if isinstance(start, str | Path) else start
+    if config is None:
+        config = SIZES["tiny"] if model is None else replace(model.config, extra={})
     recipe = recipe or with_shards(RECIPES["recommended"], device)
     if config.char_cnn.scheme != "bytes" or config.words is not None:
         raise InputError(
@@ -111,17 +118,19 @@ def pretrain(
     if not auto_resume:  # otherwise the run's own number counts
         _check_shards(recipe, world_size())
 
+    fingerprint = None if model is None else model.fingerprint
+
     def find_run() -> RunPlan | None:
         if not is_begun(out, auto_resume=auto_resume):
             check_new_run_directory(out)
             return None
         plan = RunPlan.read(out / TRAINING)
-        plan.check_unchanged(config, recipe, out)
+        plan.check_unchanged(config, recipe, out, fingerprint)
         return plan
 
     def make_plan(begun: RunPlan | None, corpus: Corpus) -> RunPlan:
         if begun is None:
-            return RunPlan(config, recipe, budget, corpus.fingerprint)
+            return RunPlan(config, recipe, budget, corpus.fingerprint, start=fingerprint)
         return replace(begun, budget=budget)
 
     options = RunOptions(
@@ -131,7 +140,14 @@ def pretrain(
         on_step=on_step,
     )
     return _train(
-        Path(corpus).expanduser(), out, find_run, make_plan, lambda _: options, device, timeout
+        Path(corpus).expanduser(),
+        out,
+        find_run,
+        make_plan,
+        lambda _: options,
+        device,
+        timeout,
+        start=model,
     )
 
 
@@ -166,10 +182,16 @@ def resume(
     out = Path(out).expanduser()
 
     def find_run() -> RunPlan:
-        return RunPlan.read(out / TRAINING)
+        plan = RunPlan.read(out / TRAINING)
+        if plan.start and checkpoint.find_newest(out / TRAINING / CHECKPOINTS) is None:
+            raise TrainingError(
+                f"{out} was started from the weights of another model, and has no checkpoint yet; "
+                "remove it and start the run again"
+            )
+        return plan
 
     def make_plan(begun: RunPlan | None, corpus: Corpus) -> RunPlan:
-        plan = begun or find_run()
+        plan = begun or RunPlan.read(out / TRAINING)
         return plan if budget is None else replace(plan, budget=budget)
 
     def make_options(plan: RunPlan) -> RunOptions:
@@ -210,6 +232,7 @@ def _train(
     device: str,
     timeout: float,
     *,
+    start: BiLM | None = None,
     again: bool = False,
 ) -> Elmo:
     """Start a run or continue it, together with the other processes.
@@ -223,6 +246,7 @@ def _train(
         make_options: Returns how to evaluate, save and report.
         device: Device to train on.
         timeout: Seconds after which another process that does not answer is taken as lost.
+        start: Model to start from; None for random weights, or to continue a run.
         again: Continue a run that has ended too, to evaluate and save its model anew.
     """
     keep_freed_memory()
@@ -231,13 +255,15 @@ def _train(
         try:
             begun, corpus = _open_together(corpus_path, out, find_run, group, timeout)
             plan = make_plan(begun, corpus)
+            if start is not None:
+                check_start(start, plan.config, corpus.vocabulary)
             _check_plan(plan, group)
             is_over = begun is not None and not again
             if is_over and group.share(lambda: plan.read_finished(out / TRAINING)) is not None:
                 return Elmo.load(out)
             with _hold_in_first(out, begun, plan, group) as lock:
                 options = make_options(plan)
-                return _train_in_group(out, plan, corpus, own_device, group, options, lock)
+                return _train_in_group(out, plan, corpus, own_device, group, options, lock, start)
         except ProcessLost as error:
             raise explain_lost(error, out) from error
 
@@ -348,10 +374,13 @@ def _train_in_group(
     group: ProcessGroup,
     options: RunOptions,
     lock: RunLock | None,
+    start: BiLM | None,
 ) -> Elmo:
     config, recipe = plan.config, plan.recipe
     counts = target_counts(corpus)
     weights = initial_weights(config, counts, recipe.seed)
+    if start is not None:
+        weights = widen(start.weights, weights)
     loop = TrainingLoop(
         Trainer(config, weights, recipe, group, device),
         corpus,

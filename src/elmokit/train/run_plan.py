@@ -40,6 +40,8 @@ class RunPlan:
     """Fingerprint of the corpus."""
     kind: str = "pretrain"
     """What the run does: "pretrain", "finetune" or "softmax"."""
+    start: str | None = None
+    """Fingerprint of the model whose weights a pretraining run starts from; None if at random."""
 
     def to_json(self) -> str:
         """Return the contents of run.json."""
@@ -53,6 +55,8 @@ class RunPlan:
             "recipe": self.recipe.to_dict(),
             "config": self.config.to_dict(),
         }
+        if self.start is not None:
+            values["start"] = self.start
         return json.dumps(values, indent=2) + "\n"
 
     @property
@@ -99,6 +103,7 @@ class RunPlan:
             Budget(**values["budget"]),
             values["corpus"],
             values["kind"],
+            values.get("start"),
         )
 
     @classmethod
@@ -124,12 +129,16 @@ class RunPlan:
                 f"that of {corpus.path} is {corpus.fingerprint[:12]}…"
             )
 
-    def check_unchanged(self, config: BiLMConfig, recipe: Recipe, out: Path) -> None:
+    def check_unchanged(
+        self, config: BiLMConfig, recipe: Recipe, out: Path, start: str | None = None
+    ) -> None:
         """Raise if a run would continue with other options; it keeps its number of shards."""
         old, new = self.recipe.to_dict(), recipe.to_dict()
         different = {name for name in old if name != "shards" and new[name] != old[name]}
         if config != self.config:
             different |= {"size", "config"}
+        if start != self.start:
+            different.add("start")
         if different:
             options = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(different))
             raise InputError(
