@@ -3,11 +3,13 @@
     python benchmarks/precision.py --text lm-en-test.txt --sentences 500
     python benchmarks/precision.py --tags pos-ewt
     python benchmarks/precision.py --senses wsd-semcor wsd-raganato/ALL.data.xml
+    python benchmarks/precision.py --task my-ner test.conll
 
 Prints one table per argument: the cosine between the vectors of each word in float32 and in the
 other dtypes, layer by layer; the accuracy of linear taggers (`elmo probe pos`, needs torch) that
 are trained and tested on the vectors of each dtype, or trained on those of float32 (`--transfer`);
-and the F1 of senses (`elmo probe wsd`). A dtype may name an instruction set:
+the F1 of senses (`elmo probe wsd`); and the scores of a task model that was trained with float32
+(`elmo task train`, needs torch). A dtype may name an instruction set:
 `bfloat16:emulated_bf16` computes what `avx512_bf16` does, on any machine. The last line has all
 numbers as JSON.
 """
@@ -129,6 +131,21 @@ def compare_senses(elmos: dict[str, Elmo], semcor: Path, test: Path) -> dict[str
     return results
 
 
+def compare_task(
+    elmos: dict[str, Elmo], directory: Path, test: Path
+) -> dict[str, dict[str, float]]:
+    """Return the scores of a trained task model with the vectors of each dtype."""
+    from elmokit import tasks
+
+    results = {}
+    for dtype, elmo in elmos.items():
+        trained = tasks.load(directory, elmo)
+        results[dtype] = trained.evaluate(tasks.read(trained.settings.task, test))
+        shown = "  ".join(f"{name} {score:.2f}" for name, score in results[dtype].items())
+        print(f"{dtype:24} {shown}", flush=True)
+    return results
+
+
 def main() -> None:
     """Compare what the arguments name, and print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -144,23 +161,28 @@ def main() -> None:
     parser.add_argument(
         "--senses", type=Path, nargs=2, metavar=("SEMCOR", "DATA.XML"), help="Corpus and test set."
     )
+    parser.add_argument(
+        "--task", type=Path, nargs=2, metavar=("DIR", "TEST"), help="Task model and test file."
+    )
     parser.add_argument("--model", default="builtin", help="Path or name of the model.")
     parser.add_argument(
         "--dtype", action="append", help=f"Dtype to compare; by default {', '.join(DTYPES)}."
     )
     parser.add_argument("--threads", type=int, default=2, help="Number of threads.")
     options = parser.parse_args()
-    if not (options.text or options.tags or options.senses):
-        parser.error("nothing to compare; give --text, --tags or --senses")
+    if not (options.text or options.tags or options.senses or options.task):
+        parser.error("nothing to compare; give --text, --tags, --senses or --task")
     dtypes = [EXACT, *(options.dtype or DTYPES)]
     elmos = {dtype: load(options.model, dtype, options.threads) for dtype in dtypes}
-    results = {}
+    results: dict[str, object] = {}
     if options.text:
         results["cosine"] = compare_vectors(elmos, options.text, options.sentences)
     if options.tags:
         results["tags"] = compare_tags(elmos, options.tags, options.words, options.transfer)
     if options.senses:
         results["senses"] = compare_senses(elmos, *options.senses)
+    if options.task:
+        results["task"] = compare_task(elmos, *options.task)
     print(json.dumps({"model": options.model, **results}))
 
 

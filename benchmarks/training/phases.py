@@ -7,6 +7,10 @@ each phase; what a phase calls counts for the phase called. CPU time, unlike the
 says little about other work on the machine; caches and clock speed are shared all the same. The
 last line is JSON.
 
+The line before says how long the matrix products of the LSTM and of the softmax would take at this
+machine's limit (`elmo bench --limits`), and which part of all CPU time that is; those of the
+characters, a few percent, are not counted. Only an idle machine shows its limit.
+
 Two figures tell what more threads cannot share: `one thread` is the part of the CPU time in which
 the other shards wait (sums of gradients, Python), and `slowest shard` how much more CPU time than
 the mean the slowest shard of a step takes.
@@ -192,6 +196,24 @@ def architecture(arguments: argparse.Namespace) -> BiLMConfig:
     return replace(config, lstm=lstm)
 
 
+def products_per_word(arguments: argparse.Namespace) -> float:
+    """Return the multiplications of the LSTM and the softmax per word, forward and backward."""
+    lstm, recipe = architecture(arguments).lstm, RECIPES[arguments.recipe]
+    gates, projection = 2 * lstm.width * 4 * lstm.cells, lstm.cells * lstm.width
+    both_directions, passes = 2, 3  # forward, gradients of the inputs, gradients of the weights
+    per_direction = lstm.layers * (gates + projection) + recipe.negatives * lstm.width
+    return float(both_directions * passes * per_direction)
+
+
+def products_per_second(arguments: argparse.Namespace) -> float:
+    """Return the multiplications per second and thread that this machine can do at best."""
+    isa = native.instruction_set(arguments.products)
+    rounds = (
+        native.measure_products(isa, arguments.products, arguments.shards, 0.1) for _ in range(9)
+    )
+    return max(rounds) / arguments.shards
+
+
 def report(
     arguments: argparse.Namespace, clock: PhaseClock, marks: list[tuple[float, int]]
 ) -> None:
@@ -205,6 +227,9 @@ def report(
     for phase, seconds in phases.items():
         print(f"{phase:46} {seconds / words * 1e6:8.2f} µs/word {seconds / process:7.1%}")
     print(f"{'all':46} {process / words * 1e6:8.2f} µs/word")
+    at_limit = products_per_word(arguments) / products_per_second(arguments)
+    share = f"{at_limit * words / process:7.1%} of all"
+    print(f"{'products of LSTM and softmax at the limit':46} {at_limit * 1e6:8.2f} µs/word {share}")
     serial = (clock.seconds[SUM] + clock.seconds[STEP]) / process
     shards = [
         clock.calls[SHARD][i : i + arguments.shards]
@@ -218,6 +243,7 @@ def report(
         "products": arguments.products,
         "words": words,
         "cpu_seconds": process,
+        "at_limit_seconds": at_limit * words,
         "one_thread": serial,
         "slowest_shard": slowest,
         "phases": phases,

@@ -8,10 +8,13 @@
 namespace elmokit {
 
 /// Multiplies and adds `rounds` times as many values as fill the registers, which hold the sums, and
-/// returns the number of products. `scratch` has kScratch floats, all zero.
+/// returns the number of products. `scratch` has kScratch floats, all zero. All loops over the sums are
+/// unrolled: one that is not would keep them in memory. Each sum begins with another zero and is
+/// stored at last: the compiler may not know that they are equal, or that nobody needs them.
 template <class V>
 double multiply_add(Dtype dtype, int rounds, void* scratch) {
     constexpr int R = 4 * V::rows < 12 ? 3 : V::rows;
+    static_assert(R * kPanelVectors * V::lanes <= kScratch);
     auto* const floats = static_cast<float*>(scratch);
     if constexpr (Tiles<V>::always) {
         if (dtype == Dtype::bfloat16) {
@@ -23,13 +26,16 @@ double multiply_add(Dtype dtype, int rounds, void* scratch) {
     }
     if (dtype == Dtype::int8) {
         using Activation = typename V::Activation;
+        const auto* const zeros = static_cast<const std::int32_t*>(scratch);
         typename V::I sums[R][kPanelVectors];
-        for (auto& row : sums)
-            for (auto& sum : row) sum = V::zero();
-        const auto* const weights = static_cast<const std::uint8_t*>(scratch);
-        const auto* const activations = static_cast<const Activation*>(scratch);
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+            for (int v = 0; v < kPanelVectors; ++v) sums[r][v] = V::set(zeros[r * kPanelVectors + v]);
         for (int round = 0; round < rounds; ++round) {
-            asm volatile("" : : "r"(scratch) : "memory");  // nothing may be computed only once
+            asm volatile("" : "+r"(scratch));  // nothing may be computed only once
+            const auto* const weights = static_cast<const std::uint8_t*>(scratch);
+            const auto* const activations = static_cast<const Activation*>(scratch);
             typename V::Codes codes[kPanelVectors];
 #pragma GCC unroll 4
             for (int v = 0; v < kPanelVectors; ++v)
@@ -40,19 +46,25 @@ double multiply_add(Dtype dtype, int rounds, void* scratch) {
                 for (int v = 0; v < kPanelVectors; ++v)
                     V::dot(sums[r][v], codes[v], activations + r * V::code_group);
         }
-        for (auto& row : sums)
-            for (auto& sum : row) V::store(floats, V::to_float(sum));
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+            for (int v = 0; v < kPanelVectors; ++v)
+                V::store(floats + (r * kPanelVectors + v) * V::lanes, V::to_float(sums[r][v]));
         return double(rounds) * R * kPanelVectors * V::lanes * V::code_group;
     }
     typename V::F sums[R][kPanelVectors];
-    for (auto& row : sums)
-        for (auto& sum : row) sum = V::load(floats);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+        for (int v = 0; v < kPanelVectors; ++v)
+            sums[r][v] = V::load(floats + (r * kPanelVectors + v) * V::lanes);
     double products = double(rounds) * R * kPanelVectors * V::lanes;
     if constexpr (PairProducts<V>::exist) {
         if (dtype == Dtype::bfloat16) {
-            const auto* const codes = static_cast<const std::uint16_t*>(scratch);
             for (int round = 0; round < rounds; ++round) {
-                asm volatile("" : : "r"(scratch) : "memory");
+                asm volatile("" : "+r"(scratch));
+                const auto* const codes = static_cast<const std::uint16_t*>(scratch);
                 typename Pairs<V>::Vector pairs[kPanelVectors];
 #pragma GCC unroll 4
                 for (int v = 0; v < kPanelVectors; ++v)
@@ -63,8 +75,11 @@ double multiply_add(Dtype dtype, int rounds, void* scratch) {
                     for (int v = 0; v < kPanelVectors; ++v)
                         PairProducts<V>::dot(sums[r][v], pairs[v], codes + 2 * r);
             }
-            for (auto& row : sums)
-                for (auto& sum : row) V::store(floats, sum);
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+                for (int v = 0; v < kPanelVectors; ++v)
+                    V::store(floats + (r * kPanelVectors + v) * V::lanes, sums[r][v]);
             return 2 * products;
         }
     }
@@ -74,8 +89,11 @@ double multiply_add(Dtype dtype, int rounds, void* scratch) {
         for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
             for (int v = 0; v < kPanelVectors; ++v) sums[r][v] = V::fma(one, two, sums[r][v]);
-    for (auto& row : sums)
-        for (auto& sum : row) V::store(floats, V::add(V::load(floats), sum));
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+        for (int v = 0; v < kPanelVectors; ++v)
+            V::store(floats + (r * kPanelVectors + v) * V::lanes, sums[r][v]);
     return products;
 }
 

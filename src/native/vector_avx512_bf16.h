@@ -78,25 +78,33 @@ struct Tiles<avx512_bf16::Vector> {
     template <int Rows>
     static void multiply_rows(const std::uint16_t* a, std::ptrdiff_t a_stride, const TileColumns& b,
                               float* c) {
+        // All loops over the sums are unrolled: one that is not would keep them in memory.
         V::F sums[Rows][kTileGroup];
-        for (auto& row : sums)
-            for (V::F& sum : row) sum = V::set(0.0f);
+#pragma GCC unroll 8
+        for (int row = 0; row < Rows; ++row)
+#pragma GCC unroll 4
+            for (int tile = 0; tile < kTileGroup; ++tile) sums[row][tile] = V::set(0.0f);
         const std::uint16_t* weights = b.values;
         for (int k = 0; k < b.depth * kTileDepth; k += 2, weights += b.row) {
             Pairs<V>::Vector columns[kTileGroup];
+#pragma GCC unroll 4
             for (int tile = 0; tile < kTileGroup; ++tile)
                 columns[tile] = Pairs<V>::load(weights + tile * b.column);
+#pragma GCC unroll 8
             for (int row = 0; row < Rows; ++row) {
                 std::int32_t pair;
                 __builtin_memcpy(&pair, a + row * a_stride + k, sizeof pair);
                 const __m512i activations = _mm512_set1_epi32(pair);
+#pragma GCC unroll 4
                 for (int tile = 0; tile < kTileGroup; ++tile)
                     asm("vdpbf16ps %2, %1, %0"
                         : "+v"(sums[row][tile])
                         : "v"(columns[tile]), "v"(activations));
             }
         }
+#pragma GCC unroll 8
         for (int row = 0; row < Rows; ++row)
+#pragma GCC unroll 4
             for (int tile = 0; tile < kTileGroup; ++tile)
                 V::store(c + row * kGroupColumns + tile * kTileRows, sums[row][tile]);
     }
