@@ -131,6 +131,13 @@ def hexadecimal_numbers_of_thousands_of_digits(path: Path) -> None:
     data.write_text(data.read_text().replace("bank 0 001", f"bank {'f' * 5000} 001"))
 
 
+def strings_of_no_type(path: Path) -> None:
+    """Say that strings of variable length are something that does not exist."""
+    data = path.read_bytes()
+    assert b"\x19\x01\x01\0\x10\0\0\0" in data
+    path.write_bytes(data.replace(b"\x19\x01\x01\0\x10\0\0\0", b"\x19\x09\x01\0\x10\0\0\0"))
+
+
 FOUND: list[tuple[str, Callable[[Path], None]]] = [
     ("allennlp", weights_of_long_doubles),
     ("checkpoint", checkpoint_of_float8),
@@ -138,6 +145,7 @@ FOUND: list[tuple[str, Callable[[Path], None]]] = [
     ("wic", positions_of_thousands_of_digits),
     ("wordnet", hexadecimal_numbers_of_thousands_of_digits),
     ("corpus", words_that_are_not_utf8),
+    ("h5-plain", strings_of_no_type),
     ("index", index_without_a_version),
     ("npz", array_of_an_impossible_shape),
     ("parquet", shapes_of_text),
