@@ -214,14 +214,12 @@ def contents(directory: Path, patterns: tuple[str, ...]) -> dict[str, str]:
     return files
 
 
-def leftovers(directory: Path) -> set[str]:
-    """Return the names of what may be left of a killed run: hidden and unfinished files."""
+def all_names(directory: Path) -> set[str]:
+    """Return the names of everything in the directory of a case, but what every run writes."""
     found = set()
     for path in directory.rglob("*"):  # which follows no links
-        name = path.relative_to(directory).as_posix()
-        hidden = any(part.startswith(".") or ".partial" in part for part in name.split("/"))
-        if hidden and not any(path.match(ignored) for ignored in IGNORED):
-            found.add(name)
+        if path.name != "log" and not any(path.match(ignored) for ignored in IGNORED):
+            found.add(path.relative_to(directory).as_posix())
     return found
 
 
@@ -319,7 +317,7 @@ class Attack:
             self.finish(directory, prepare)
             self.duration = time.monotonic() - start
             self.wanted = contents(directory, scenario.compare)
-            self.names = leftovers(directory)
+            self.names = all_names(directory)
             shutil.rmtree(directory)
             import_from(modules)
         assert self.wanted, "the command writes nothing"
@@ -365,7 +363,7 @@ class Attack:
         except Exception as error:
             return f"case {number}, after {moments}: {error!r}"
         found = contents(directory, self.scenario.compare)
-        more = leftovers(directory) - self.names
+        more = all_names(directory) - self.names
         shutil.rmtree(directory)
         if more:
             return f"case {number}, after {moments}: leftovers: {sorted(more)}"
