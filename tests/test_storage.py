@@ -225,16 +225,3 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     for name in ("pipe", "device", "circle", "."):
         with pytest.raises(FormatError, match=r"regular file|cannot be read"):
             check_regular(tmp_path / name)
-
-
-def test_a_thread_without_memory_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[int] = []
-    thread = storage.BackgroundThread(lambda: done.append(1), "fine")
-    thread.start()
-    thread.join()
-    assert done == [1]
-    monkeypatch.setattr(storage, "THREAD_SECONDS", 0.01)
-    silent = storage.BackgroundThread(lambda: None, "silent")
-    monkeypatch.setattr(silent, "_bootstrap", lambda: None)  # as if its first call had failed
-    with pytest.raises(MemoryError, match="start the thread 'silent'"):
-        silent.start()

@@ -6,8 +6,8 @@
 
 Each case damages one file of a small valid model, data set or cache: flipped bits, cut ends, lying
 numbers, pieces of other formats, deep or wrong JSON, keys twice; or it changes what is inside an
-archive or a table and puts it together again (`structure.py`), with checksums that fit; or it puts
-a pipe, a directory or a link in the place of a file. Reading it must succeed or raise
+archive or a table and puts it together again (`structure.py`, `lies.py`), with checksums that fit;
+or it puts a pipe, a directory or a link in the place of a file. Reading it must succeed or raise
 one of elmokit's exceptions with a short message, within bounded memory and time, and must not run
 anything, or open a file elsewhere. `crafted` cases are bombs, links, traversals and pickles, which
 must be refused. `--cases` is the number of each kind; 20,000 of each are a million.
@@ -24,6 +24,7 @@ from pathlib import Path
 
 import torch
 from crafted import CRAFTED, craft
+from lies import lie
 from mutations import mutate
 from sandbox import Case, choose, outcome_of, run_cases
 from seeds import SEEDS, Seed
@@ -32,6 +33,8 @@ from tally import Tally, parse_arguments
 
 STRUCTURE_SHARE = 0.35
 """Share of the files that are changed inside an intact container, where there is one."""
+LIE_SHARE = 0.2
+"""Share of the files that say what no program would write, where there is such a lie."""
 SWAP_SHARE = 0.01
 """Share of the files of a directory that are replaced by something that is not a file."""
 NAMED = ("evaluation-set", "wic")
@@ -78,6 +81,10 @@ def damage_case(seed: Seed, seed_number: int, kind: str, others: list[bytes]) ->
 
 
 def _damage(content: bytes, source: random.Random, others: list[bytes]) -> bytes:
+    if source.random() < LIE_SHARE:
+        with suppress(Exception):  # the library that writes the format takes no such lie
+            if (changed := lie(content, source, others)) is not None:
+                return changed
     if source.random() < STRUCTURE_SHARE:
         changed = restructure(content, source, others) or mutate_text(content, source)
         if changed is not None:

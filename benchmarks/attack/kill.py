@@ -22,13 +22,14 @@ import functools
 import hashlib
 import http.client
 import http.server
+import importlib
 import json
+import mmap
 import os
 import random
 import shutil
 import signal
 import socket
-import statistics
 import sys
 import tempfile
 import threading
@@ -55,6 +56,8 @@ KILLS = 3
 WORDS = "ant bee cat dog elk fox gnu hen ibex jay kite lynx".split()
 SERVER = "server"
 """Name of the scenario in which a server is killed."""
+PREPARED = ("elmokit", "torch", "numpy", "h5py", "pyarrow", "usearch", "safetensors", "scipy")
+"""Packages that are imported before a process is forked."""
 IGNORED = ("*.lock",)
 """Files that are never removed and have no content."""
 
@@ -160,6 +163,43 @@ def _die_before(step: int) -> None:
         setattr(os, name, dying(getattr(os, name)))
 
 
+def _count_steps(counter: mmap.mmap) -> None:
+    """Count the steps of this process in memory that another one shares."""
+    steps = 0
+
+    def counting(real: Callable[..., object]) -> Callable[..., object]:
+        @functools.wraps(real)
+        def call(*arguments: object, **options: object) -> object:
+            nonlocal steps
+            steps += 1
+            counter[:8] = steps.to_bytes(8, "little")
+            return real(*arguments, **options)
+
+        return call
+
+    for name in STEPS:
+        setattr(os, name, counting(getattr(os, name)))
+
+
+def _report_modules(path: Path) -> None:
+    """Write the names of all modules that this process has imported when it ends."""
+    end = os._exit
+
+    def report(code: int) -> None:
+        path.write_text("\n".join(sys.modules))
+        end(code)
+
+    os._exit = report  # type: ignore[assignment]
+
+
+def import_from(path: Path) -> None:
+    """Import the modules that another process has imported, so that the next ones need not."""
+    for name in path.read_text().splitlines():
+        if name.partition(".")[0] in PREPARED and name not in sys.modules:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+
+
 def contents(directory: Path, patterns: tuple[str, ...]) -> dict[str, str]:
     """Return the checksum of every file of a directory that patterns select, hidden ones too."""
     files = {}
@@ -172,6 +212,15 @@ def contents(directory: Path, patterns: tuple[str, ...]) -> dict[str, str]:
                 elif not any(path.match(ignored) for ignored in IGNORED):
                     files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return files
+
+
+def all_names(directory: Path) -> set[str]:
+    """Return the names of everything in the directory of a case, but what every run writes."""
+    found = set()
+    for path in directory.rglob("*"):  # which follows no links
+        if path.name != "log" and not any(path.match(ignored) for ignored in IGNORED):
+            found.add(path.relative_to(directory).as_posix())
+    return found
 
 
 class ServerAttack:
@@ -256,17 +305,23 @@ class Attack:
     def __init__(self, scenario: Scenario, root: Path, material: Path) -> None:
         """Run the command undisturbed, to learn its result, its duration and its steps."""
         self.scenario, self.root, self.material = scenario, root, material
-        times = []
-        for name in ("calm", "calm-again"):
+        modules = root / "modules"
+        counter = mmap.mmap(-1, 8)  # shared
+        self.duration = 0.0
+        for name, prepare in (
+            ("calm", lambda: _report_modules(modules)),
+            ("calm-again", lambda: _count_steps(counter)),
+        ):
             directory = self.new_directory(name)
             start = time.monotonic()
-            self.finish(directory)
-            times.append(time.monotonic() - start)
+            self.finish(directory, prepare)
+            self.duration = time.monotonic() - start
             self.wanted = contents(directory, scenario.compare)
+            self.names = all_names(directory)
             shutil.rmtree(directory)
+            import_from(modules)
         assert self.wanted, "the command writes nothing"
-        self.duration = statistics.median(times)
-        self.steps = self.count_steps()
+        self.steps = int.from_bytes(counter[:8], "little")
 
     def new_directory(self, name: str) -> Path:
         """Make a directory with everything that the command reads."""
@@ -277,29 +332,13 @@ class Attack:
         self.scenario.setup(directory)
         return directory
 
-    def finish(self, directory: Path) -> None:
+    def finish(self, directory: Path, prepare: Callable[[], None] = lambda: None) -> None:
         """Run the command to its end; raise `AssertionError` if it fails."""
         arguments = self.scenario.arguments(directory)
-        code = run(arguments, directory, None, None)
+        code = run(arguments, directory, None, None, prepare=prepare)
         if code != 0:
             log = (directory / "log").read_text(errors="replace")[-1500:]
             raise AssertionError(f"elmo {' '.join(arguments)} ends with {code}: {log}")
-
-    def count_steps(self) -> int:
-        """Return how many steps change the disk, by bisection over runs that die."""
-        low, high = 0, 1
-        while self._dies(high):
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._dies(middle) else (low, middle)
-        return high
-
-    def _dies(self, step: int) -> bool:
-        directory = self.new_directory("steps")
-        code = run(self.scenario.arguments(directory), directory, step, None)
-        shutil.rmtree(directory)
-        return code == -signal.SIGKILL
 
     def case(self, number: int, source: random.Random, tally: Tally) -> str | None:
         """Kill some runs, finish the last, and return what is wrong, if anything."""
@@ -324,7 +363,10 @@ class Attack:
         except Exception as error:
             return f"case {number}, after {moments}: {error!r}"
         found = contents(directory, self.scenario.compare)
+        more = all_names(directory) - self.names
         shutil.rmtree(directory)
+        if more:
+            return f"case {number}, after {moments}: leftovers: {sorted(more)}"
         if found != self.wanted:
             names = {n for n in {*found, *self.wanted} if found.get(n) != self.wanted.get(n)}
             return f"case {number}, after {moments}: other files: {sorted(names)}"
@@ -441,6 +483,7 @@ def scenarios(address: str) -> dict[str, Scenario]:
         ),
         "download": Scenario(
             lambda directory: ["embed", "-m", f"{address}/model.zip", "--out", "out.npz", "a cat"],
+            ("out*", "cache"),
             setup=lambda directory: os.environ.update(ELMOKIT_CACHE=str(directory / "cache")),
         ),
     }
@@ -510,7 +553,11 @@ def main() -> None:
                 if tally.is_over:
                     break
                 tally.add(name, attack.case(number, source, tally))
-            print(f"{name}: {tally.counts[name]} cases, {attack.steps} steps", flush=True)
+            print(
+                f"{name}: {tally.counts[name]} cases, {attack.steps} steps, "
+                f"{attack.duration:.2f} s undisturbed",
+                flush=True,
+            )
     tally.finish()
 
 

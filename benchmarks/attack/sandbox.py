@@ -195,7 +195,8 @@ def _libraries() -> Iterator[str]:
     """Yield where modules are imported from, which happens at first use."""
     import sysconfig
 
-    yield from {*sysconfig.get_paths().values(), str(Path(__file__).parents[2])}
+    imported = {path for path in sys.path if path.endswith("-packages")}
+    yield from {*sysconfig.get_paths().values(), *imported, str(Path(__file__).parents[2])}
 
 
 def outcome_of(read: Callable[[], object], outcomes: Counter[str]) -> str | None:

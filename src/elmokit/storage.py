@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from elmokit.errors import ElmoError, FormatError, InputError, WriteError
+from elmokit.threads import BackgroundThread
 
 POLL_SECONDS = 0.1
 """Time between two attempts to take a lock that somebody else holds."""
@@ -36,8 +37,6 @@ SILENT_SECONDS = 600.0
 """Time without a sign of life after which nobody waits for a lock any longer."""
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """System errors of a full disk, a used-up quota, and a file that is too large for its disk."""
-THREAD_SECONDS = 30.0
-"""Time after which a new thread that gives no sign of life has failed to start."""
 LARGE_DIRECTORY = 10_000
 """Number of files from which on a directory is searched for leftovers only once per process."""
 _LARGE_DIRECTORIES: set[Path] = set()
@@ -387,32 +386,6 @@ def wait_for_lock(path: Path, *, advice: str = "use a directory on a local disk"
             yield
     finally:
         os.close(descriptor)  # which releases the lock
-
-
-class BackgroundThread(threading.Thread):
-    """A daemon thread that raises `MemoryError` if there is no memory to start it.
-
-    Where the first call of a new thread fails, CPython prints so, and `Thread.start` waits for ever
-    for a sign of life.
-    """
-
-    def __init__(self, target: Callable[[], object], name: str) -> None:
-        """Prepare the thread.
-
-        Args:
-            target: What it does.
-            name: Its name.
-        """
-        super().__init__(target=target, name=name, daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        started: threading.Event = self._started  # type: ignore[attr-defined]
-        wait = started.wait
-        started.wait = lambda timeout=None: wait(THREAD_SECONDS)  # type: ignore[method-assign]
-        super().start()
-        if not started.is_set():
-            raise MemoryError(f"there is not enough memory to start the thread {self.name!r}")
 
 
 @contextmanager

@@ -23,10 +23,11 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from elmokit.errors import ElmoError
+from elmokit.threads import ThreadPool
 
 R = TypeVar("R")
 
@@ -55,7 +56,7 @@ class WorkerPool:
 
     def __init__(self, processes: int) -> None:
         """Prepare a pool of at most this many processes."""
-        self._threads = ThreadPoolExecutor(processes, "elmokit-worker")
+        self._threads = ThreadPool(processes, "elmokit-worker")
         self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
         self._workers: list[_Worker] = []
         self._stopped = False

@@ -131,6 +131,26 @@ def hexadecimal_numbers_of_thousands_of_digits(path: Path) -> None:
     data.write_text(data.read_text().replace("bank 0 001", f"bank {'f' * 5000} 001"))
 
 
+def strings_of_no_type(path: Path) -> None:
+    """Say that strings of variable length are something that does not exist."""
+    data = path.read_bytes()
+    assert b"\x19\x01\x01\0\x10\0\0\0" in data
+    path.write_bytes(data.replace(b"\x19\x01\x01\0\x10\0\0\0", b"\x19\x09\x01\0\x10\0\0\0"))
+
+
+def word_ids_without_words(path: Path) -> None:
+    ids = np.load(path / "train-00000.npy")
+    ids[0] = 1 << 30
+    np.save(path / "train-00000.npy", ids)
+
+
+def column_of_another_type(path: Path) -> None:
+    """Say that the integers of the column `sentence` are something that does not exist."""
+    data = path.read_bytes()
+    place = data.index(b"\x15\x04\x19\x25\x06\0\x19\x18\x08sentence")
+    path.write_bytes(data[: place + 1] + b"\x24" + data[place + 2 :])
+
+
 FOUND: list[tuple[str, Callable[[Path], None]]] = [
     ("allennlp", weights_of_long_doubles),
     ("checkpoint", checkpoint_of_float8),
@@ -138,10 +158,13 @@ FOUND: list[tuple[str, Callable[[Path], None]]] = [
     ("wic", positions_of_thousands_of_digits),
     ("wordnet", hexadecimal_numbers_of_thousands_of_digits),
     ("corpus", words_that_are_not_utf8),
+    ("corpus", word_ids_without_words),
+    ("h5-plain", strings_of_no_type),
     ("index", index_without_a_version),
     ("npz", array_of_an_impossible_shape),
     ("parquet", shapes_of_text),
     ("parquet-pooled", sentences_of_objects),
+    ("parquet-words", column_of_another_type),
     ("parquet-words", rows_of_a_list),
     ("spool", record_of_an_impossible_shape),
     ("task-model", settings_of_a_task_that_are_none),
@@ -162,8 +185,8 @@ def test_it_is_refused(
     seed = import_attack("seeds").SEEDS[kind](tmp_path)
     seed.read(seed.path)
     damage(seed.path)
-    names = {"checkpoint": "state.safetensors", "corpus": "words.txt"}
-    if kind in names:
-        seed.sign(seed.path, names[kind])
+    names = {"checkpoint": ["state.safetensors"], "corpus": ["words.txt", "train-00000.npy"]}
+    for name in names.get(kind, ()):
+        seed.sign(seed.path, name)
     with pytest.raises(ElmoError):
         seed.read(seed.path)

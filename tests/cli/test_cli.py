@@ -143,3 +143,23 @@ def test_threads_without_memory_print_nothing(
     monkeypatch.setattr(elmokit.Elmo, "load", load)
     assert elmo_command("embed", "-m", MODEL, "x").code == 1
     assert len(found) == lines
+
+
+def test_hooks_without_memory_print_nothing(elmo_command, monkeypatch) -> None:
+    def fail(*arguments: object) -> bool:
+        raise MemoryError
+
+    def work() -> None:
+        raise MemoryError
+
+    def load(*arguments: object, **options: object) -> None:
+        monkeypatch.setattr(elmokit.cli, "is_out_of_memory", fail)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        raise MemoryError
+
+    monkeypatch.setattr(elmokit.Elmo, "load", load)
+    result = elmo_command("embed", "-m", MODEL, "x")
+    assert result.code == 1
+    assert result.err.startswith("elmo: error: ") and result.err.count("\n") == 1

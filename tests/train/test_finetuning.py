@@ -19,10 +19,12 @@ from elmokit import formats  # noqa: E402
 from elmokit.bilm.mix import Mix  # noqa: E402
 from elmokit.bilm.model import BiLM  # noqa: E402
 from elmokit.bilm.state import State  # noqa: E402
+from elmokit.cli import main  # noqa: E402
 from elmokit.elmo import Elmo  # noqa: E402
 from elmokit.errors import FormatError, InputError, TrainingError, WeightsError  # noqa: E402
 from elmokit.lm import perplexity  # noqa: E402
 from elmokit.lm.softmax import Softmax  # noqa: E402
+from elmokit.storage import machine_id  # noqa: E402
 from elmokit.text.vocabulary import Vocabulary  # noqa: E402
 from elmokit.train.budget import Budget  # noqa: E402
 from elmokit.train.build import CorpusOptions, build_corpus  # noqa: E402
@@ -361,6 +363,33 @@ def test_resume(silent: bool, step: int, text: Path, tmp_path: Path) -> None:
     assert weights_file(out) == weights_file(tmp_path / "whole")
     assert resumed.to_dict() == whole.to_dict()
     assert not (out / "training" / "corpus").exists()
+
+
+@pytest.mark.parametrize("again", ["auto_resume", "resume", "command"])
+def test_a_run_that_was_killed_while_it_cleaned_up(again: str, text: Path, tmp_path: Path) -> None:
+    """The corpus of the run, or a part of it, is still there: the next one removes it."""
+    speaking_model, out = tmp_path / "model", tmp_path / "out"
+    Elmo(speaking()).save(speaking_model)
+    domain = TextSource([str(text)], "tokenized")
+    how: dict[str, Any] = {"budget": Budget(tokens=900), "recipe": RECIPE}
+    finetune(speaking_model, domain, out, **how)
+    kept = sorted(path.name for path in (out / "training").iterdir())
+    corpus = out / "training" / "corpus"
+    partial = Path(f"{corpus.parent}/.corpus.{machine_id()}-{2**22 + 1}-0123abcd.tmp")
+    partial.mkdir()
+    (partial / "words.txt").write_text("a\n")
+    if again != "resume":
+        corpus.mkdir()
+    if again == "auto_resume":
+        finetune(speaking_model, domain, out, **how, auto_resume=True)
+    elif again == "resume":
+        with pytest.raises(InputError, match="has ended"):
+            resume_finetune(speaking_model, domain, out)
+    else:
+        with pytest.raises(SystemExit) as end:
+            main(["finetune", str(speaking_model), str(text), "--out", str(out), "--resume"])
+        assert end.value.code == 0
+    assert sorted(path.name for path in (out / "training").iterdir()) == kept
 
 
 def test_resume_refuses_another_beginning(corpus: Path, text: Path, tmp_path: Path) -> None:

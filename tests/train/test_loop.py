@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +205,37 @@ def test_an_error_while_reading_is_told(corpus: Corpus) -> None:
     loop._reader.read = broken  # type: ignore[assignment]
     with pytest.raises(Broken):
         run(loop)
+
+
+@pytest.mark.parametrize("thread", ["reader", "shard"])
+def test_a_thread_that_dies_without_memory_ends_the_training(
+    thread: str, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory ends where the thread stores its result, outside the call that it does."""
+    store = Future.set_result
+    stored = 0
+
+    def store_or_fail(self: Future[Any], result: Any) -> None:
+        nonlocal stored
+        if threading.current_thread().name.startswith(thread):
+            stored += 1
+            if stored > 2:
+                raise MemoryError
+        store(self, result)
+
+    loop = make(corpus, SENTENCES, Budget(epochs=1))
+    ended: list[BaseException] = []
+
+    def train() -> None:
+        try:
+            loop.run(lambda step: None)
+        except BaseException as error:
+            ended.append(error)
+
+    monkeypatch.setattr(Future, "set_result", store_or_fail)
+    training = threading.Thread(target=train, daemon=True)
+    training.start()
+    training.join(60)
+    assert not training.is_alive(), "it waits for a thread that has died"
+    assert [type(error) for error in ended] == [MemoryError]
+    loop.close()

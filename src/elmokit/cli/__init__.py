@@ -7,6 +7,7 @@ traceback. Exit codes: 0 success, 1 error, 2 wrong usage, 130 interrupted.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -149,7 +150,12 @@ def _keep_quiet_without_memory() -> None:
     """Let threads and destructors that have no memory print nothing: the command says it."""
 
     def quiet(report: Callable[[Any], object]) -> Callable[[Any], object]:
-        return lambda found: None if is_out_of_memory(found.exc_value) else report(found)
+        def call(found: Any) -> None:
+            with contextlib.suppress(MemoryError):  # even the hook has none
+                if not is_out_of_memory(found.exc_value):
+                    report(found)
+
+        return call
 
     threading.excepthook = quiet(threading.excepthook)
     sys.unraisablehook = quiet(sys.unraisablehook)

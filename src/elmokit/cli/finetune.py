@@ -173,9 +173,10 @@ def command(
 
     from elmokit.train import TextSource, TrainingStopped, finetune, resume_finetune
     from elmokit.train.build import read_vocabulary
-    from elmokit.train.finetuning import has_finished, load_trainable
+    from elmokit.train.finetuning import clean_up, has_finished, load_trainable
 
     if (resume or auto_resume) and has_finished(Path(out).expanduser()):
+        clean_up(Path(out).expanduser())
         click.echo(f"{out}: the run has ended, and its model is there; nothing to do")
         return
     source = TextSource(texts, form, column, valid)

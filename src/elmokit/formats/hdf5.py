@@ -116,6 +116,40 @@ class _CheckedInput:
             place += step
 
 
+def check_type(stored: Any, file: str, name: str) -> None:
+    """Raise `FormatError` if a dataset or an attribute holds neither numbers nor strings.
+
+    The library crashes while it reads a sequence of variable length whose kind is damaged.
+
+    Args:
+        stored: Identifier of the dataset or the attribute.
+        file: Name of the file for error messages.
+        name: Name of the dataset or the attribute.
+    """
+    from h5py import h5t
+
+    kind = stored.get_type().get_class()
+    if kind not in (h5t.INTEGER, h5t.FLOAT, h5t.STRING, h5t.ENUM):
+        raise FormatError(
+            f"{file} is damaged: {name} holds neither numbers nor strings; make the file again, or "
+            "get it again from where it came from"
+        )
+
+
+def read_attribute(target: Any, name: str, file: str) -> Any:
+    """Return an attribute of a group or a dataset, None if it has none of that name.
+
+    Args:
+        target: The group or dataset.
+        name: Name of the attribute.
+        file: Name of the file for error messages.
+    """
+    if name not in target.attrs:
+        return None
+    check_type(target.attrs.get_id(name), file, name)
+    return target.attrs[name]
+
+
 def check_no_external_data(dataset: Any, file: str, name: str) -> None:
     """Raise `FormatError` if a dataset stores its numbers in another file."""
     if dataset.external is not None or dataset.is_virtual:

@@ -19,6 +19,7 @@ from elmokit.bilm.mix import Mix
 from elmokit.bilm.model import BiLM, ExportOrigin
 from elmokit.bilm.state import State
 from elmokit.errors import FormatError
+from elmokit.formats.hdf5 import read_attribute
 from elmokit.formats.hdf5_writing import create_group, write_dataset
 
 GROUP = "elmokit"
@@ -81,7 +82,7 @@ def _read_origin(hdf5: Any, file: str) -> ExportOrigin | None:
 
     if not isinstance(hdf5.get(GROUP, getlink=True), h5py.HardLink):
         return None
-    found = [hdf5[GROUP].attrs.get(name) for name in ExportOrigin._fields]
+    found = [read_attribute(hdf5[GROUP], name, file) for name in ExportOrigin._fields]
     if found == [None, None]:
         return None
     for name, value in zip(ExportOrigin._fields, found, strict=True):

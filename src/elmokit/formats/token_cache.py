@@ -33,6 +33,7 @@ from elmokit.formats.hdf5 import (
     check_no_external_links,
     open_hdf5,
     read_array,
+    read_attribute,
 )
 from elmokit.formats.hdf5_writing import create_group, create_hdf5, write_dataset
 from elmokit.formats.stored_arrays import AnyArray, StoredArray, WeightsFile
@@ -306,7 +307,7 @@ def _read_checksums(
         raise FormatError(f"{path} is damaged: its checksums are {dataset!r}")
     check_no_external_data(dataset, str(path), CHECKSUMS)
     checksums: npt.NDArray[np.uint32] = dataset[...]
-    stored = [dataset.attrs[name] for name in ("checksum", "words")]
+    stored = [read_attribute(dataset, name, str(path)) for name in ("checksum", "words")]
     if not isinstance(stored[0], bytes) or stored[0] != _hash_checksums(checksums, shape):
         raise FormatError(f"{path} is damaged: its checksums have changed; make the cache again")
     if not isinstance(stored[1], bytes) or stored[1] != _hash_words(words):

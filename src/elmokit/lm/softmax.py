@@ -11,7 +11,6 @@ Shape letters: N positions, V vocabulary, P width, R positions of a block, W wor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +24,7 @@ from elmokit.engine.native import usable_processors
 from elmokit.errors import WeightsError
 from elmokit.text.characters import BOS, EOS
 from elmokit.text.vocabulary import UNKNOWN, Vocabulary
+from elmokit.threads import ThreadPool
 
 DoubleArray = npt.NDArray[np.float64]
 
@@ -75,7 +75,7 @@ class Softmax:
                 for start in starts:
                     work(start)
             else:
-                with ThreadPoolExecutor(threads) as pool:
+                with ThreadPool(threads, "softmax") as pool:
                     list(pool.map(work, starts))  # list: so that an exception is not lost
         return out_N
 

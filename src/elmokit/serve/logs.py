@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from elmokit.storage import BackgroundThread
+from elmokit.threads import BackgroundThread
 
 MOST_WAITING = 10_000
 """Lines that wait to be written at most."""

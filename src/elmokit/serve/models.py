@@ -15,7 +15,6 @@ import logging
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,6 +30,7 @@ from elmokit.serve.logs import log_event
 from elmokit.serve.metrics import ServerMetrics
 from elmokit.serve.settings import ServeConfig
 from elmokit.text.tokenize import Token, tokenize
+from elmokit.threads import ThreadPool
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class Models:
         """Whether the server is about to stop."""
         self.ready = True
         """Whether everything is loaded that has to be loaded at the start."""
-        self._executor = ThreadPoolExecutor(max(2, usable_processors()), "elmo-compute")
+        self._executor = ThreadPool(max(2, usable_processors()), "elmo-compute")
         self._budget = MemoryBudget(config.max_memory, self._forget)
         self._models = {
             name: model_slot(name, path, config) for name, path in config.models.items()

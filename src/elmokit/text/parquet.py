@@ -13,6 +13,8 @@ PARQUET_MAGIC = b"PAR1"
 """The bytes that a Parquet file begins and ends with."""
 BATCH_ROWS = 256
 """Number of rows that are read at once."""
+BUFFER_BYTES = 1 << 16
+"""Number of bytes that are read at once where only the first rows are needed."""
 
 
 class RowGroup(NamedTuple):
@@ -35,8 +37,9 @@ def list_row_groups(name: str, column: str | None) -> list[RowGroup]:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(name) as file:
+        with pq.ParquetFile(name, buffer_size=BUFFER_BYTES) as file:
             chosen = _choose_column(name, file.schema_arrow, column)
+            read_first_rows(file, chosen)
             number = next(
                 k for k in range(len(file.schema)) if file.schema.column(k).path == chosen
             )
@@ -50,8 +53,29 @@ def list_row_groups(name: str, column: str | None) -> list[RowGroup]:
                 size = chunk.total_uncompressed_size
                 groups.append(RowGroup(group.num_rows, size, first, chunk.total_compressed_size))
             return groups
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"{name} cannot be read as a Parquet file: {error}") from None
+
+
+def read_first_rows(file: Any, column: str) -> list[Any]:
+    """Return the first value of a column in each row group; None for groups without rows.
+
+    Where the list of columns of a group is damaged, `RowGroupMetaData.column` of pyarrow ends the
+    process; this raises `pyarrow.ArrowException`, so it has to come first.
+
+    Args:
+        file: The file, as pyarrow opens it.
+        column: Name of the column.
+    """
+    values: list[Any] = []
+    for number in range(file.metadata.num_row_groups):
+        value = None
+        for batch in file.iter_batches(1, row_groups=[number], columns=[column]):
+            if batch.num_rows:
+                value = batch.column(0)[0].as_py()
+                break
+        values.append(value)
+    return values
 
 
 def hash_row_groups(name: str, groups: list[RowGroup]) -> str:

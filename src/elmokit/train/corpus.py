@@ -71,9 +71,11 @@ class Corpus:
         """All words of the text, by their ids; the vocabulary comes first."""
         self.counts: npt.NDArray[np.int64] = _load(path / COUNTS, np.int64)
         """Occurrences of each word in the training text."""
-        self.train = Split(path, TRAIN, metadata[TRAIN])
+        self.train = Split(path, TRAIN, metadata[TRAIN], len(self.words))
         """Sentences to train on."""
-        self.valid = Split(path, VALID, metadata[VALID]) if metadata[VALID] else None
+        self.valid = (
+            Split(path, VALID, metadata[VALID], len(self.words)) if metadata[VALID] else None
+        )
         """Held-out sentences, or None if there are none."""
         self._check()
 
@@ -136,8 +138,16 @@ class Corpus:
 class Split:
     """The sentences of one split of a corpus, `train` or `valid`."""
 
-    def __init__(self, path: Path, name: str, metadata: Mapping[str, Any]) -> None:
-        """Open a split of the corpus in a directory, as corpus.json describes it."""
+    def __init__(self, path: Path, name: str, metadata: Mapping[str, Any], words: int) -> None:
+        """Open a split of the corpus in a directory, as corpus.json describes it.
+
+        Args:
+            path: The directory.
+            name: Name of the split.
+            metadata: What corpus.json says about it.
+            words: Number of different words of the corpus.
+        """
+        self._path, self._words = path, words
         shards = metadata["shards"]
         self.sentences: int = sum(shard["sentences"] for shard in shards)
         """Number of sentences."""
@@ -196,6 +206,11 @@ class Split:
             start = int(starts_B[first])
             array = self._ids[int(shard_B[first])].rows(start, start + ends[after - 1] - begin)
             out_N[begin : ends[after - 1]] = array.read()
+        if total and not 0 <= out_N.min() <= out_N.max() < self._words:
+            raise FormatError(
+                f"{self._path} is damaged: it has the word ids {out_N.min()} to {out_N.max()}, but "
+                f"{self._words:,} words; build it again with `elmo corpus`"
+            )
         return out_N, lengths_B
 
     def __len__(self) -> int:

@@ -29,7 +29,7 @@ from elmokit.json_text import SEAL, check_seal, parse_json, seal
 from elmokit.lm import Perplexity, perplexity
 from elmokit.lm.softmax import Softmax
 from elmokit.nn.state import TensorState
-from elmokit.storage import remove_directory, write_text
+from elmokit.storage import remove_directory, remove_leftovers, write_text
 from elmokit.text.vocabulary import Vocabulary
 from elmokit.train.batches import make_batch_reader
 from elmokit.train.budget import Budget
@@ -287,6 +287,7 @@ def finetune(
             raise InputError("the budget of fine-tuning cannot change when a run is resumed")
         finished = plan.read_finished(out / TRAINING)
         if finished is not None:
+            clean_up(out)
             return FinetuneResult.from_dict(finished["result"], Elmo.load(out))
         return resume_finetune(
             base,
@@ -362,6 +363,7 @@ def resume_finetune(
     if directory is None:
         raise TrainingError(f"{out} was started with a corpus, not with text; give that corpus")
     if settings.own_corpus and not directory.exists():
+        remove_leftovers(directory)
         raise InputError(
             f"the run in {out} has ended, so there is nothing to resume; give another directory"
         )
@@ -389,6 +391,12 @@ def has_finished(out: Path) -> bool:
     # Runs of 0.1.0 have no finished.json. Their own corpus is removed at the end.
     own_corpus = _FinetuneSettings.read(directory).own_corpus
     return own_corpus and not (directory / CORPUS).exists() and (out / "manifest.json").is_file()
+
+
+def clean_up(out: Path) -> None:
+    """Remove what a run that has ended needs no more, if it was killed before it could do so."""
+    if _FinetuneSettings.read(out / TRAINING).own_corpus:
+        remove_directory(out / TRAINING / CORPUS)
 
 
 def load_trainable(model: str | Path | BiLM) -> BiLM:
@@ -471,8 +479,7 @@ def _train(
         stopping.exhausted,
     )
     RunPlan.read(out / TRAINING).write_finished(out / TRAINING, result=result.to_dict())
-    if run.settings.own_corpus:
-        remove_directory(out / TRAINING / CORPUS)
+    clean_up(out)
     return result
 
 

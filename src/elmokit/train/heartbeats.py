@@ -16,7 +16,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from elmokit.storage import BackgroundThread
+from elmokit.threads import BackgroundThread
 
 BEAT_SECONDS = 2.0
 """Time between two beats."""

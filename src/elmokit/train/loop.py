@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from elmokit.nn.language_model import LMBatch
 from elmokit.nn.samplers import Candidates, CandidateSampler
 from elmokit.nn.state import TensorState
 from elmokit.text.characters import CharacterEncoder
+from elmokit.threads import ThreadPool
 from elmokit.train.batches import BatchPosition, BatchReader, encode_distinct_words
 from elmokit.train.budget import Budget
 from elmokit.train.corpus import Corpus
@@ -121,7 +122,7 @@ class TrainingLoop:
         if reader.carries_state:
             lanes = self._recipe.lanes // self._recipe.shards
             self._carried = [trainer.zero_state(lanes) for _ in self._own_shards]
-        self._read_thread = ThreadPoolExecutor(1, "reader")
+        self._read_thread = ThreadPool(1, "reader")
         self._torch_threads = torch.get_num_threads()
 
     @property

@@ -24,13 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from elmokit.errors import TrainingError
-from elmokit.storage import (
-    BackgroundThread,
-    explain_write_errors,
-    is_running,
-    machine_id,
-    write_text,
-)
+from elmokit.storage import explain_write_errors, is_running, machine_id, write_text
+from elmokit.threads import BackgroundThread
 from elmokit.train.launch import process_start
 
 LOCK = "lock.json"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -30,6 +29,7 @@ from elmokit.nn.lstm import KERNEL_UNITS
 from elmokit.nn.samplers import Candidates
 from elmokit.nn.softmax import gather_softmax_rows, softmax_loss
 from elmokit.nn.state import TensorState
+from elmokit.threads import ThreadPool
 from elmokit.train.distributed import ProcessGroup
 from elmokit.train.optimizer import PartitionedOptimizer
 from elmokit.train.recipe import Recipe
@@ -120,8 +120,8 @@ class Trainer:
         self._parts = [slice(*ends) for ends in pairwise(cuts.astype(np.int64).tolist())]
         self.optimizer = PartitionedOptimizer(recipe, [self.parameters[p] for p in self._parts])
         """Optimizer of the parameters."""
-        self._threads = ThreadPoolExecutor(
-            max(1, recipe.shards // group.world), "shard", torch.set_num_threads, (1,)
+        self._threads = ThreadPool(
+            max(1, recipe.shards // group.world), "shard", lambda: torch.set_num_threads(1)
         )
 
     def weights(self) -> dict[str, FloatArray]:

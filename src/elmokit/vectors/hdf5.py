@@ -39,7 +39,12 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import FormatError
-from elmokit.formats.hdf5 import check_no_external_data, open_hdf5
+from elmokit.formats.hdf5 import (
+    check_no_external_data,
+    check_type,
+    open_hdf5,
+    read_attribute,
+)
 from elmokit.formats.hdf5_writing import create_group, create_hdf5, without_times
 from elmokit.json_text import parse_json
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
@@ -282,7 +287,7 @@ class HDF5Reader:
 
     def _attribute(self, target: Any, name: str) -> Any:
         """Return an attribute of an object, None if it has none of that name."""
-        value = target.attrs.get(name)
+        value = read_attribute(target, name, str(self.path))
         return value.decode("ascii") if isinstance(value, bytes) else value
 
     def _dataset(self, name: str) -> Any:
@@ -301,6 +306,7 @@ class HDF5Reader:
         if not isinstance(group, h5py.Dataset):
             raise TypeError(f"{name} is not a dataset")  # the caller says what was expected
         check_no_external_data(group, str(self.path), name)
+        check_type(group.id, str(self.path), name)
         if group.nbytes > _BEST_COMPRESSION * (group.id.get_storage_size() + 1024):
             raise FormatError(
                 f"{self.path}: {name} claims {group.nbytes:,} bytes, but "

@@ -36,6 +36,7 @@ import numpy as np
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
 from elmokit.json_text import SEAL, check_seal, parse_json, seal
+from elmokit.text.parquet import read_first_rows
 from elmokit.vectors.spool import Spool, VectorArray
 
 TableLayout = Literal["words", "pooled"]
@@ -262,7 +263,7 @@ class TableReader:
     def _open(self) -> None:
         import pyarrow as pa
 
-        schema, meta = self._file.schema_arrow, self._file.metadata
+        schema = self._file.schema_arrow
         metadata = parse_json(schema.metadata[b"elmokit"])
         if int(metadata["layout"]) > VERSION:
             raise FormatError(
@@ -291,11 +292,10 @@ class TableReader:
         kind = schema.field(names[0]).type
         self._dim = getattr(kind, "list_size", 0)
         self._dtype = kind.value_type.to_pandas_dtype()
-        first = schema.get_field_index("sentence")
-        groups = [meta.row_group(g) for g in range(meta.num_row_groups)]
         # A group may have no rows: that of sentences without words.
-        self._groups = [g for g, group in enumerate(groups) if group.num_rows]
-        self._starts = [int(groups[g].column(first).statistics.min) for g in self._groups]
+        first = read_first_rows(self._file, "sentence")
+        self._groups = [g for g, sentence in enumerate(first) if sentence is not None]
+        self._starts = [int(first[g]) for g in self._groups]
         self._cached: tuple[int, Any, Any] | None = None  # number, rows, their sentences
 
     def array(self, position: int) -> VectorArray:
