@@ -35,7 +35,12 @@ from run import machine
 from trainer_data import made_up_corpus, write_for_simple_elmo
 
 HERE = Path(__file__).parent
-OURS = ("elmokit recommended", "elmokit recommended bfloat16", "elmokit bilm-tf")
+OURS = (
+    "elmokit recommended",
+    "elmokit recommended bfloat16",
+    "elmokit bilm-tf",
+    "elmokit bilm-tf bfloat16",
+)
 PEERS = ("pytorch", "simple_elmo")
 WARM_UP_STEPS = 3
 """Steps that are not measured; the first steps of a graph, or of a memory pool, are slow."""
