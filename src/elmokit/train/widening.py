@@ -28,8 +28,8 @@ def check_start(start: BiLM, config: BiLMConfig, vocabulary: Vocabulary) -> None
         )
     if list(start.vocabulary) != list(vocabulary):
         raise InputError(
-            f"the model to start from predicts {len(start.vocabulary):,} words, the corpus has "
-            f"{len(vocabulary):,} or others; build the corpus with the vocab.txt of the model "
+            f"the model to start from predicts {len(start.vocabulary):,} words, which are not the "
+            f"{len(vocabulary):,} of the corpus; build the corpus with the vocab.txt of the model "
             "(`elmo corpus --vocabulary`)"
         )
     old, new = start.config.lstm, config.lstm
