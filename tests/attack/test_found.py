@@ -178,7 +178,14 @@ def chunk_of_an_unknown_filter(path: Path) -> None:
     rewrite_in_chunks(path, "1", [(32015, ())])
 
 
+def clip_that_no_float_can_hold(path: Path) -> None:
+    options = json.loads((path / "options.json").read_text())
+    options["lstm"]["cell_clip"] = 10**400
+    (path / "options.json").write_text(json.dumps(options))
+
+
 FOUND: list[tuple[str, Callable[[Path], None]]] = [
+    ("allennlp", clip_that_no_float_can_hold),
     ("allennlp", weights_of_long_doubles),
     ("checkpoint", checkpoint_of_float8),
     ("coref", numbers_of_thousands_of_digits),
