@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 import pytest
 
+from elmokit import load_vectors
 from elmokit.errors import ElmoError
 
 pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
@@ -151,7 +152,40 @@ def column_of_another_type(path: Path) -> None:
     path.write_bytes(data[: place + 1] + b"\x24" + data[place + 2 :])
 
 
+def rewrite_in_chunks(path: Path, name: str, filters: list[tuple[int, tuple[int, ...]]]) -> None:
+    """Replace a dataset by one of a single chunk, which is one byte that filters have packed."""
+    with h5py.File(path, "r+") as file:
+        value = file[name][...]
+        del file[name]
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        properties.set_chunk(value.shape)
+        for number, values in filters:
+            properties.set_filter(number, h5py.h5z.FLAG_OPTIONAL, values)
+        space, kind = h5py.h5s.create_simple(value.shape), h5py.h5t.py_create(value.dtype)
+        made = h5py.h5d.create(file.id, name.encode(), kind, space, properties)
+        made.write_direct_chunk((0,) * value.ndim, b"x")
+
+
+def chunk_that_is_too_short(path: Path) -> None:
+    rewrite_in_chunks(path, "1", [(2, (4,))])
+
+
+def chunk_that_is_no_gzip(path: Path) -> None:
+    rewrite_in_chunks(path, "1", [(1, (4,))])
+
+
+def chunk_of_an_unknown_filter(path: Path) -> None:
+    rewrite_in_chunks(path, "1", [(32015, ())])
+
+
+def clip_that_no_float_can_hold(path: Path) -> None:
+    options = json.loads((path / "options.json").read_text())
+    options["lstm"]["cell_clip"] = 10**400
+    (path / "options.json").write_text(json.dumps(options))
+
+
 FOUND: list[tuple[str, Callable[[Path], None]]] = [
+    ("allennlp", clip_that_no_float_can_hold),
     ("allennlp", weights_of_long_doubles),
     ("checkpoint", checkpoint_of_float8),
     ("coref", numbers_of_thousands_of_digits),
@@ -159,6 +193,9 @@ FOUND: list[tuple[str, Callable[[Path], None]]] = [
     ("wordnet", hexadecimal_numbers_of_thousands_of_digits),
     ("corpus", words_that_are_not_utf8),
     ("corpus", word_ids_without_words),
+    ("h5-plain", chunk_of_an_unknown_filter),
+    ("h5-plain", chunk_that_is_no_gzip),
+    ("h5-plain", chunk_that_is_too_short),
     ("h5-plain", strings_of_no_type),
     ("index", index_without_a_version),
     ("npz", array_of_an_impossible_shape),
@@ -190,3 +227,15 @@ def test_it_is_refused(
         seed.sign(seed.path, name)
     with pytest.raises(ElmoError):
         seed.read(seed.path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"compression": "gzip"}, {"compression": "gzip", "shuffle": True, "fletcher32": True}],
+)
+def test_chunks_that_fit_are_read(options: dict[str, object], tmp_path: Path) -> None:
+    vectors = np.arange(60, dtype=np.float32).reshape(3, 5, 4)
+    with h5py.File(tmp_path / "v.hdf5", "w") as file:
+        file.create_dataset("0", data=vectors, chunks=(2, 3, 4), **options)
+    with load_vectors(tmp_path / "v.hdf5") as found:
+        assert np.array_equal(found[0], vectors)

@@ -380,6 +380,8 @@ def test_a_run_that_was_killed_while_it_cleaned_up(again: str, text: Path, tmp_p
     (partial / "words.txt").write_text("a\n")
     if again != "resume":
         corpus.mkdir()
+        lock = {"machine": machine_id(), "process": 2**22 + 1, "started": "long ago"}
+        (out / "training" / "lock.json").write_text(json.dumps(lock))
     if again == "auto_resume":
         finetune(speaking_model, domain, out, **how, auto_resume=True)
     elif again == "resume":

@@ -7,7 +7,7 @@ the architecture (the authors' training settings, for example) are kept in `extr
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields
@@ -339,8 +339,9 @@ def _clip(name: str, value: Any) -> float | None:
     if value is None or value == 0:
         return None
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < 0:
-        raise ConfigError(f"{name} is {value!r}; expected a positive number, or null for none")
+    # Not math.isfinite: JSON has integers that no float can hold.
+    if not number or not 0 < value <= sys.float_info.max:
+        raise ConfigError(f"{name} is {value!r:.80}; expected a positive number, or null for none")
     return value  # type: ignore[no-any-return]
 
 

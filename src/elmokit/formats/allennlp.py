@@ -20,8 +20,8 @@ from elmokit.bilm.weights import DIRECTIONS, SOFTMAX, expected_shapes
 from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.formats.detect import PLAIN_NAMES, DetectedModel
 from elmokit.formats.hdf5 import (
-    check_no_external_data,
     check_no_external_links,
+    check_storage,
     open_hdf5,
     read_array,
 )
@@ -144,7 +144,7 @@ def _datasets(hdf5: Any, file: str) -> dict[str, Any]:
     def visit(name: str, item: Any) -> None:
         if not isinstance(item, h5py.Dataset):
             return
-        check_no_external_data(item, file, name)
+        check_storage(item, file, name)
         datasets[name] = item
 
     hdf5.visititems(visit)

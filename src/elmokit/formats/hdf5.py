@@ -8,9 +8,12 @@ heap before the library sees it.
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import struct
+import zlib
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import numpy.typing as npt
@@ -24,6 +27,15 @@ _BEGIN = re.compile(re.escape(_HEAP))
 _HEAP_SIZE = struct.Struct("<Q")
 _ENTRY = struct.Struct("<HHIQ")
 """Head of an entry of a heap: its number, 0 for free space, references, nothing, and its size."""
+
+
+_GZIP, _SHUFFLE, _FLETCHER32 = 1, 2, 3
+_FILTERS = (_GZIP, _SHUFFLE, _FLETCHER32)
+"""Filters of HDF5 whose result can be checked."""
+_STRING_BYTES = 16
+"""Bytes of a string in its dataset: its length, and where it is in a heap."""
+_MOST_OVERHEAD = 1 << 16
+"""Bytes at most by which a packed chunk may be larger than an unpacked one."""
 
 
 def open_hdf5(raw: BinaryIO, name: str) -> Any:
@@ -150,13 +162,68 @@ def read_attribute(target: Any, name: str, file: str) -> Any:
     return target.attrs[name]
 
 
-def check_no_external_data(dataset: Any, file: str, name: str) -> None:
-    """Raise `FormatError` if a dataset stores its numbers in another file."""
+def check_storage(dataset: Any, file: str, name: str) -> None:
+    """Raise `FormatError` if a dataset is in another file, or in pieces that are damaged."""
     if dataset.external is not None or dataset.is_virtual:
         raise FormatError(
             f"{file}: {name} stores its numbers in another file; elmokit reads nothing outside the "
             "model file. Copy the numbers into the file"
         )
+    if dataset.chunks is not None:
+        _check_chunks(dataset, file, name)
+
+
+def _check_chunks(dataset: Any, file: str, name: str) -> None:
+    """Raise `FormatError` unless every chunk of a dataset unpacks to the size of a chunk.
+
+    The library does not compare the two, and reads behind the end of a chunk that is too short.
+    """
+    stored = dataset.id
+    properties = stored.get_create_plist()
+    filters = [properties.get_filter(i)[0] for i in range(properties.get_nfilters())]
+    width = _STRING_BYTES if dataset.dtype.kind == "O" else stored.get_type().get_size()
+    expected = math.prod(dataset.chunks) * width
+    for number in range(stored.get_num_chunks()):
+        chunk = stored.get_chunk_info(number)
+        applied = [each for i, each in enumerate(filters) if not chunk.filter_mask >> i & 1]
+        if unknown := [each for each in applied if each not in _FILTERS or applied.count(each) > 1]:
+            raise FormatError(
+                f"{file}: {name} is packed with the HDF5 filter {unknown[0]}, or with one "
+                "twice; expected gzip, shuffle, fletcher32 or none. Write the file again without it"
+            )
+        size = chunk.size
+        if applied:
+            if size > expected + _MOST_OVERHEAD:
+                raise FormatError(f"{file} is damaged: a chunk of {name} has {size:,} bytes")
+            data = stored.read_direct_chunk(chunk.chunk_offset)[1]
+            size = _unpacked_size(data, applied, expected)
+        if size != expected:
+            raise FormatError(
+                f"{file} is damaged: a chunk of {name} has {size:,} bytes; expected {expected:,}"
+            )
+
+
+def _unpacked_size(data: bytes, applied: Sequence[int], expected: int) -> int:
+    """Return the size of a chunk after its filters are undone, as far as it is not too large."""
+    size = len(data)
+    for each in reversed(applied):
+        if each == _FLETCHER32:
+            size -= 4
+        elif each == _GZIP:
+            try:
+                size = _count_unpacked(data[: max(0, size)], expected)
+            except zlib.error:
+                return 0
+    return size
+
+
+def _count_unpacked(data: bytes, expected: int) -> int:
+    """Return the size of compressed data, or something larger than expected; keep none of it."""
+    unpacker, size = zlib.decompressobj(), 0
+    while data and size <= expected + _MOST_OVERHEAD:
+        size += len(unpacker.decompress(data, 1 << 20))
+        data = unpacker.unconsumed_tail
+    return size
 
 
 def check_no_external_links(group: Any, file: str) -> None:

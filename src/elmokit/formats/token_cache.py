@@ -29,8 +29,8 @@ from elmokit.bilm.weights import FloatArray
 from elmokit.errors import ElmoError, FormatError, InputError, ModelNotFound
 from elmokit.formats.checked_rows import CheckedRows, row_checksums
 from elmokit.formats.hdf5 import (
-    check_no_external_data,
     check_no_external_links,
+    check_storage,
     open_hdf5,
     read_array,
     read_attribute,
@@ -305,7 +305,7 @@ def _read_checksums(
         or dataset.dtype != np.uint32
     ):
         raise FormatError(f"{path} is damaged: its checksums are {dataset!r}")
-    check_no_external_data(dataset, str(path), CHECKSUMS)
+    check_storage(dataset, str(path), CHECKSUMS)
     checksums: npt.NDArray[np.uint32] = dataset[...]
     stored = [read_attribute(dataset, name, str(path)) for name in ("checksum", "words")]
     if not isinstance(stored[0], bytes) or stored[0] != _hash_checksums(checksums, shape):
@@ -326,7 +326,7 @@ def _check(dataset: Any, path: Path, names: list[str]) -> None:
             f"{path} is not a token cache: it holds {', '.join(names[:4]) or 'nothing'}; "
             f"expected a dataset `{DATASET}`"
         )
-    check_no_external_data(dataset, str(path), DATASET)
+    check_storage(dataset, str(path), DATASET)
     if dataset.dtype.kind != "f" or dataset.dtype.itemsize > 8 or dataset.ndim != 2:
         raise FormatError(
             f"{path}: {DATASET} is {dataset.dtype} of shape {dataset.shape}; expected floats of "

@@ -56,7 +56,7 @@ from elmokit.train.run import (
     TrainingRun,
     ignore_report,
 )
-from elmokit.train.run_lock import RunLock, hold_run
+from elmokit.train.run_lock import RunLock, hold_run, remove_lock_of_dead
 from elmokit.train.run_plan import RUN, TRAINING, RunPlan, is_begun
 from elmokit.train.text_reader import TextReader
 from elmokit.train.text_source import TextSource, build_source_corpus, open_source_corpus
@@ -397,6 +397,7 @@ def clean_up(out: Path) -> None:
     """Remove what a run that has ended needs no more, if it was killed before it could do so."""
     if _FinetuneSettings.read(out / TRAINING).own_corpus:
         remove_directory(out / TRAINING / CORPUS)
+    remove_lock_of_dead(out / TRAINING)
 
 
 def load_trainable(model: str | Path | BiLM) -> BiLM:

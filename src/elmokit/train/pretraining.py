@@ -53,7 +53,7 @@ from elmokit.train.run import (
     TrainingRun,
     ignore_report,
 )
-from elmokit.train.run_lock import RunLock
+from elmokit.train.run_lock import RunLock, remove_lock_of_dead
 from elmokit.train.run_plan import RUN, TRAINING, RunPlan, is_begun
 from elmokit.train.trainer import Trainer
 from elmokit.train.widening import check_start, widen
@@ -260,6 +260,7 @@ def _train(
             _check_plan(plan, group)
             is_over = begun is not None and not again
             if is_over and group.share(lambda: plan.read_finished(out / TRAINING)) is not None:
+                remove_lock_of_dead(out / TRAINING)
                 return Elmo.load(out)
             with _hold_in_first(out, begun, plan, group) as lock:
                 options = make_options(plan)

@@ -138,12 +138,26 @@ class RunLock:
             return None
 
     def _read(self) -> dict[str, Any]:
-        """Return the content of the file; empty if it is missing or not yet written."""
-        try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return _read_holder(self._path)
+
+
+def _read_holder(path: Path) -> dict[str, Any]:
+    """Return the content of a lock file; empty if it is missing or not yet written."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def remove_lock_of_dead(directory: Path) -> None:
+    """Remove the lock of a process of this machine that has died; for runs that have ended."""
+    holder = _read_holder(directory / LOCK)
+    process = holder.get("process")
+    if holder.get("machine") != machine_id() or not isinstance(process, int):
+        return
+    if not is_running(process) or process_start(process) != holder.get("started"):
+        (directory / LOCK).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -40,7 +40,7 @@ import numpy.typing as npt
 
 from elmokit.errors import FormatError
 from elmokit.formats.hdf5 import (
-    check_no_external_data,
+    check_storage,
     check_type,
     open_hdf5,
     read_attribute,
@@ -305,7 +305,7 @@ class HDF5Reader:
             group = group[part]
         if not isinstance(group, h5py.Dataset):
             raise TypeError(f"{name} is not a dataset")  # the caller says what was expected
-        check_no_external_data(group, str(self.path), name)
+        check_storage(group, str(self.path), name)
         check_type(group.id, str(self.path), name)
         if group.nbytes > _BEST_COMPRESSION * (group.id.get_storage_size() + 1024):
             raise FormatError(
