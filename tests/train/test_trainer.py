@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -25,6 +24,7 @@ from elmokit.nn.language_model import LMBatch, run_language_model  # noqa: E402
 from elmokit.nn.samplers import Candidates, FullSampler, PoissonSampler  # noqa: E402
 from elmokit.nn.state import TensorState  # noqa: E402
 from elmokit.text.characters import ByteEncoder  # noqa: E402
+from elmokit.threads import ThreadPool  # noqa: E402
 from elmokit.train import trainer as trainer_module  # noqa: E402
 from elmokit.train.batches import BatchPosition, encode_distinct_words, make_batch_reader  # noqa: E402
 from elmokit.train.corpus import Corpus  # noqa: E402
@@ -145,10 +145,8 @@ def test_threads_do_not_matter(
 ) -> None:
     results = []
     for threads in (1, 2, 4):
-        pool = partial(ThreadPoolExecutor, threads)
-        monkeypatch.setattr(
-            trainer_module, "ThreadPoolExecutor", lambda _, *how, pool=pool: pool(*how)
-        )
+        pool = partial(ThreadPool, threads)
+        monkeypatch.setattr(trainer_module, "ThreadPool", lambda _, *how, pool=pool: pool(*how))
         ours = make_trainer(corpus, recipe.replace(shards=4))
         sampler = PoissonSampler(target_counts(corpus), 8)
         for step in range(4):
