@@ -89,7 +89,7 @@ class CorpusOptions:
 def build_corpus(
     texts: Sequence[str],
     out: str | Path,
-    options: CorpusOptions = CorpusOptions(),  # noqa: B008  # frozen
+    options: CorpusOptions = CorpusOptions(),  # frozen
     *,
     valid: Sequence[str] = (),
     vocabulary: Vocabulary | str | Path | None = None,
