@@ -24,6 +24,10 @@ HUB = tf_checkpoint.NAMINGS[2]
 SCALARS = np.array([0.5, -1.0, 0.25], np.float32)
 
 
+CELL = "RNN_0/RNN/MultiRNNCell/Cell0/rnn/lstm_cell"
+"""The first cell of the forward direction."""
+
+
 def published_like(**changes: Any) -> BiLM:
     """A small network with what a module does not say as in the published model."""
     return random_bilm(
@@ -149,6 +153,18 @@ def test_incomplete_modules(tmp_path: Path) -> None:
         formats.read(folder)
     (folder / "variables" / "variables.index").unlink()
     with pytest.raises(FormatError, match=r"has no variables/variables\.index.*whole module"):
+        formats.read(folder)
+
+
+@pytest.mark.parametrize("name", ["char_embed", f"{CELL}/kernel", f"{CELL}/projection/kernel"])
+@pytest.mark.parametrize("dimensions", [0, 1, 3])
+def test_tensors_that_are_no_matrices(tmp_path: Path, name: str, dimensions: int) -> None:
+    tensors = hub_tensors(published_like())
+    assert f"bilm/{name}" in tensors
+    tensors[f"bilm/{name}"] = np.ones((1,) * dimensions, np.float32)
+    folder = write_module(tmp_path / "module", published_like())
+    write(folder / "variables", tensors, "variables")
+    with pytest.raises(FormatError, match=f"bilm/{name} has the shape .*; expected a matrix"):
         formats.read(folder)
 
 

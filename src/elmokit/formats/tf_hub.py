@@ -49,7 +49,7 @@ def read(source: ModelSource) -> BiLM:
     bundle = TensorBundle(source, VARIABLES)
     scope = find_scope(bundle, {"char_cnn": {}})
     naming = find_naming(bundle, scope)
-    rows = bundle.shape(scope + CHARACTER_TABLE)[0]
+    rows, _ = _matrix_shape(bundle, scope + CHARACTER_TABLE)
     # Row 0 of the table is the mask of bilm-tf, where there is one more row than characters.
     characters = rows - 1 if rows == BYTE_CHARACTERS + 1 else rows
     config = BiLMConfig.from_options(
@@ -84,18 +84,16 @@ def _options(bundle: TensorBundle, scope: str, naming: CellNaming) -> dict[str, 
             raise FormatError(f"{bundle.where}: {scope}CNN/W_cnn_{i} has the shape {shape}")
         filters.append([shape[1], shape[3]])
     cell = scope + naming.cell(0, 0, 2)
-    kernel = bundle.shape(f"{cell}/{naming.kernel}")
-    embedding = bundle.shape(scope + CHARACTER_TABLE)
-    if len(kernel) != 2 or len(embedding) != 2:
-        raise FormatError(f"{bundle.where}: {cell}/{naming.kernel} has the shape {kernel}")
-    cells = kernel[1] // 4
+    _, gates = _matrix_shape(bundle, f"{cell}/{naming.kernel}")
+    _, dim = _matrix_shape(bundle, scope + CHARACTER_TABLE)
+    cells = gates // 4
     projection = f"{cell}/{naming.projection}"
-    width = bundle.shape(projection)[-1] if projection in bundle else cells
+    width = _matrix_shape(bundle, projection)[1] if projection in bundle else cells
     layers = re.escape(naming.cell(0, 10, 2)).replace("10", r"(\d{1,2})")
     return {
         "char_cnn": {
             "activation": "relu",
-            "embedding": {"dim": embedding[1]},
+            "embedding": {"dim": dim},
             "filters": filters,
             "max_characters_per_token": 50,
             "n_characters": BYTE_CHARACTERS + 1,
@@ -110,6 +108,14 @@ def _options(bundle: TensorBundle, scope: str, naming: CellNaming) -> dict[str, 
             "use_skip_connections": True,
         },
     }
+
+
+def _matrix_shape(bundle: TensorBundle, name: str) -> tuple[int, int]:
+    """Return the number of rows and columns of a tensor; raise if it is no matrix."""
+    shape = bundle.shape(name)
+    if len(shape) != 2:
+        raise FormatError(f"{bundle.where}: {name} has the shape {shape}; expected a matrix")
+    return shape[0], shape[1]
 
 
 def _mix(bundle: TensorBundle, scope: str) -> Mix | None:
