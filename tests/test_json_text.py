@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from elmokit.errors import ElmoError, FormatError
+from elmokit.bilm.mix import Mix
+from elmokit.errors import ConfigError, ElmoError, FormatError
 from elmokit.json_text import check_seal, parse_json, seal
 
 
@@ -15,6 +16,15 @@ from elmokit.json_text import check_seal, parse_json, seal
 def test_whatever_is_wrong_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         parse_json(text)
+
+
+def test_integers_that_no_float_can_hold_are_refused() -> None:
+    assert parse_json("[" + "9" * 300 + "]") == [int("9" * 300)]
+    for text in ("9" * 309, "[-" + "1" * 400 + "]"):
+        with pytest.raises(ValueError, match=r"a number of (309|401) digits"):
+            parse_json(text)
+    with pytest.raises(ConfigError, match="expected one number per layer"):
+        Mix((10**400, 0.0, 0.0))
 
 
 def test_keys_twice_and_deep_values_are_refused_in_models() -> None:

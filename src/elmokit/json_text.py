@@ -13,6 +13,8 @@ from typing import Any
 
 DEEPEST = 50
 """How deep the lists and objects of a model's file may be nested."""
+MOST_DIGITS = 300
+"""How many digits an integer may have: every float can hold it."""
 SEAL = "checksum"
 """Key of the checksum in a sealed object."""
 
@@ -26,15 +28,24 @@ def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
             different ways, and values that are nested more than `DEEPEST` times.
 
     Raises:
-        ValueError: The text is not JSON, or nested too deeply.
+        ValueError: The text is not JSON, is nested too deeply, or has an integer of more than
+            `MOST_DIGITS` digits.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_unique if unique else None)
+        value = json.loads(
+            text, object_pairs_hook=_unique if unique else None, parse_int=_short_integer
+        )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if unique and _is_deep(value):  # it would break whoever copies it
         raise ValueError("it is nested too deeply")
     return value
+
+
+def _short_integer(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"it has a number of {len(digits):,} digits")
+    return int(digits)
 
 
 def _is_deep(value: Any) -> bool:

@@ -31,10 +31,10 @@ class Mix:
         try:
             object.__setattr__(self, "scalars", tuple(float(s) for s in self.scalars))
             object.__setattr__(self, "gamma", float(self.gamma))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ConfigError(
-                f"the scalars of a mix are {self.scalars!r} and its gamma is {self.gamma!r}; "
-                "expected one number per layer and one number"
+                f"the scalars of a mix are {self.scalars!r:.80} and its gamma is "
+                f"{self.gamma!r:.80}; expected one number per layer and one number"
             ) from None
         if not self.scalars or not all(map(math.isfinite, (*self.scalars, self.gamma))):
             raise ConfigError(
