@@ -31,6 +31,11 @@ SAMPLERS = {
     "log-uniform": "{} negative samples per step, log-uniform, as in bilm-tf",
     "full": "full",
 }
+OPTIMIZERS = {
+    "adam": "Adam",
+    "adagrad": "Adagrad",
+    "muon": "Muon for the matrices of the LSTMs, Adam for the rest",
+}
 TEXTS = {
     "sentences": "whole sentences, each starting from a zero state; both directions read the same "
     "sentences",
@@ -103,7 +108,7 @@ def _training_fields(run: Path, corpus: Corpus) -> dict[str, str]:
         "steps": f"{last['step']:,}",
         "batch": f"{last['tokens'] / last['step']:,.0f}",
         "text": TEXTS[recipe.text],
-        "optimizer": recipe.optimizer.capitalize(),
+        "optimizer": OPTIMIZERS[recipe.optimizer],
         "rate": f"{recipe.rate:g}",
         "schedule": schedule[recipe.schedule],
         "clip": f"{recipe.clip:g}",

@@ -64,7 +64,9 @@ def free_ports() -> list[int]:
 
 @needs_gloo
 @pytest.mark.parametrize(
-    "recipe", [SENTENCES, STREAM, SENTENCES.replace(shards=4)], ids=["sentences", "stream", "four"]
+    "recipe",
+    [SENTENCES, STREAM, SENTENCES.replace(shards=4, optimizer="muon")],
+    ids=["sentences", "stream", "four-muon"],
 )
 def test_two_processes(recipe: Recipe, corpus: Path, tmp_path: Path) -> None:
     how = {"config": TINY, "recipe": recipe, "budget": Budget(tokens=700)}

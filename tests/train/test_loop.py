@@ -123,7 +123,11 @@ def test_the_rate_follows_the_budget(corpus: Corpus) -> None:
     assert [step.rate for step in told] == pytest.approx(0.005 * (1 - spent))
 
 
-@pytest.mark.parametrize("recipe", [SENTENCES, STREAM], ids=lambda r: r.text)
+@pytest.mark.parametrize(
+    "recipe",
+    [SENTENCES, STREAM, SENTENCES.replace(optimizer="muon")],
+    ids=lambda r: f"{r.text}-{r.optimizer}",
+)
 def test_it_goes_on_from_a_checkpoint(recipe: Recipe, corpus: Corpus) -> None:
     """The same losses, to the bit, and not those of the beginning."""
     budget = Budget(epochs=1)

@@ -10,6 +10,7 @@ from elmokit.train.optimizer import PartitionedOptimizer  # noqa: E402
 from elmokit.train.recipe import RECIPES  # noqa: E402
 
 KINDS = {recipe.optimizer: recipe for recipe in RECIPES.values()}
+KINDS["muon"] = KINDS["adam"].replace(optimizer="muon")
 
 
 def gradients(steps: int) -> list[torch.Tensor]:
@@ -69,3 +70,9 @@ def test_state_is_there_before_the_first_step(kind: str) -> None:
     state = PartitionedOptimizer(KINDS[kind], parts(torch.ones(20), 3)).state()
     assert state.pop("step").tolist() == [0]
     assert {len(array) for array in state.values()} == {20}
+
+
+def test_what_muon_leaves_to_adam() -> None:
+    """Without matrices it is Adam, and what has no gradient stays as it is."""
+    assert torch.equal(walk("muon", 2, gradients(5)), walk("adam", 2, gradients(5)))
+    assert torch.equal(walk("muon", 2, [torch.zeros(20)] * 3), torch.ones(20))

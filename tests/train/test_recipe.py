@@ -16,7 +16,7 @@ from elmokit.train.recipe import RECIPES, Recipe, count_shards, get_recipe
     ("changes", "message"),
     [
         ({"text": "words"}, "text is 'words'; expected one of sentences, stream"),
-        ({"optimizer": "sgd"}, "expected one of adam, adagrad"),
+        ({"optimizer": "sgd"}, "expected one of adam, adagrad, muon"),
         ({"schedule": "cosine"}, "expected one of linear, trapezoid, constant"),
         ({"sampler": "none"}, "expected one of poisson, log-uniform, full"),
         ({"batch": 0}, "batch is 0; expected a whole number from 1 up"),

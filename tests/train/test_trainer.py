@@ -139,7 +139,11 @@ def test_one_shard_or_many(corpus: Corpus) -> None:
         assert torch.allclose(gradient, steps[0][1], atol=1e-6)
 
 
-@pytest.mark.parametrize("recipe", [SENTENCES, STREAM], ids=lambda r: r.text)
+@pytest.mark.parametrize(
+    "recipe",
+    [SENTENCES, STREAM, SENTENCES.replace(optimizer="muon")],
+    ids=lambda r: f"{r.text}-{r.optimizer}",
+)
 def test_threads_do_not_matter(
     recipe: Recipe, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +187,27 @@ def test_only_the_softmax_learns(corpus: Corpus) -> None:
         assert (before[name] == after[name]).all(), name
     for name in SOFTMAX:
         assert (before[name] != after[name]).all(), name
+
+
+def test_muon_learns_the_matrices_of_the_lstms(corpus: Corpus) -> None:
+    """Everything else takes the step that Adam takes; each gate of a matrix is orthogonal."""
+    after = {}
+    for kind in ("adam", "muon"):
+        ours = make_trainer(corpus, SENTENCES.replace(optimizer=kind))
+        own = shard_batches(corpus, SENTENCES, ours.zero_state)
+        ours.train_step(own, FullSampler(len(corpus.vocabulary)).draw(), words_in(own), 1e-2)
+        ours.close()
+        after[kind] = ours.weights()
+    start = weights(corpus)
+    for name in (*expected_shapes(TINY), *SOFTMAX):
+        is_matrix = name.startswith(("forward", "backward")) and name.endswith("weight")
+        assert (after["adam"][name] == after["muon"][name]).all() != is_matrix, name
+        if is_matrix:
+            change = after["muon"][name] - start[name]
+            for block in np.split(change, 1 if "projection" in name else 4, axis=1):
+                values = np.linalg.svd(block, compute_uv=False)
+                size = 1e-2 * 0.2 * np.sqrt(max(block.shape))
+                assert values.max() < 1.3 * size and np.median(values) > 0.5 * size, name
 
 
 def test_only_drawn_rows_have_gradients(corpus: Corpus) -> None:

@@ -62,6 +62,12 @@ SIZES = ("tiny", "small", "medium", "original")
     type=click.Choice(["recommended", "bilm-tf"]),
     help="Recipe that the following options change.  [default: recommended]",
 )
+@click.option(
+    "--optimizer",
+    type=click.Choice(["adam", "adagrad", "muon"]),
+    help="Optimization algorithm. muon learns the matrices of the LSTMs by Muon, and everything "
+    "else by Adam.  [default: adam; bilm-tf: adagrad]",
+)
 @rate_option("0.005; bilm-tf: 0.2")
 @click.option(
     "--schedule",
@@ -136,6 +142,7 @@ def command(
     resume: bool,
     auto_resume: bool,
     recipe: str | None,
+    optimizer: str | None,
     rate: float | None,
     schedule: str | None,
     warm_up: int | None,
@@ -174,6 +181,7 @@ def command(
     elmo pretrain corpus --out model --minutes 10
     elmo pretrain corpus --out model --resume
     elmo pretrain corpus --out big --size small --epochs 10 --dropout 0.1
+    elmo pretrain corpus --out model --minutes 120 --optimizer muon
     elmo pretrain corpus --out wider --start model --config wider.json --epochs 5
     torchrun --nproc-per-node 2 --max-restarts 3 -m elmokit pretrain corpus --out model --epochs 5
 
@@ -181,6 +189,7 @@ def command(
     """
     changes = without_none(
         {
+            "optimizer": optimizer,
             "rate": rate,
             "schedule": schedule,
             "warm_up": warm_up,

@@ -194,7 +194,7 @@ class TrainingLoop:
         Every process has to call it.
         """
         arrays = {"parameters": self.trainer.parameters}
-        arrays |= {f"optimizer.{name}": a for name, a in self.trainer.optimizer.state().items()}
+        arrays |= {f"optimizer.{name}": a for name, a in self.trainer.optimizer_state().items()}
         for k, name in enumerate(TensorState._fields):
             if self._carried:
                 by_process = self._group.gather(torch.stack([state[k] for state in self._carried]))
@@ -212,7 +212,7 @@ class TrainingLoop:
         self.progress = progress
         self.trainer.parameters.copy_(arrays["parameters"])
         prefix = "optimizer."
-        self.trainer.optimizer.load(
+        self.trainer.load_optimizer_state(
             {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
         )
         if self._carried:

@@ -1,4 +1,4 @@
-"""Adam and Adagrad over a partitioned array of parameters.
+"""Adam and Adagrad over a partitioned array of parameters; the part of Muon that is Adam.
 
 PyTorch's optimizers do the work, one per part, so that parts can be updated in parallel. Their
 state is a few arrays as long as the parameters, which a checkpoint restores to the bit. Knows
@@ -19,7 +19,8 @@ BETAS = 0.9, 0.999
 ADAGRAD_START = 1.0
 """Initial accumulator of Adagrad, as in bilm-tf and TensorFlow."""
 
-_STATE_ARRAYS = {"adam": ("exp_avg", "exp_avg_sq"), "adagrad": ("sum",)}
+_ADAM_ARRAYS = "exp_avg", "exp_avg_sq"
+_STATE_ARRAYS = {"adam": _ADAM_ARRAYS, "muon": _ADAM_ARRAYS, "adagrad": ("sum",)}
 
 
 class PartitionedOptimizer:
@@ -31,7 +32,7 @@ class PartitionedOptimizer:
         self._parts = [torch.nn.Parameter(part, requires_grad=True) for part in parts]
         self._optimizers: list[torch.optim.Optimizer] = []
         for part in self._parts:
-            if recipe.optimizer == "adam":
+            if self._arrays == _ADAM_ARRAYS:
                 self._optimizers.append(torch.optim.Adam([part], recipe.rate, BETAS, fused=True))
             else:
                 self._optimizers.append(

@@ -17,7 +17,7 @@ from elmokit.errors import ConfigError, InputError
 from elmokit.train.schedule import Schedule, learning_rate
 
 TextMode = Literal["sentences", "stream"]
-OptimizerName = Literal["adam", "adagrad"]
+OptimizerName = Literal["adam", "adagrad", "muon"]
 SamplerName = Literal["poisson", "log-uniform", "full"]
 
 MIN_SHARD_WORDS = 256
@@ -41,7 +41,8 @@ class Recipe:
     window: int = 20
     """Words per lane and optimizer step: the length of backpropagation (text "stream")."""
     optimizer: OptimizerName = "adam"
-    """Optimization algorithm."""
+    """Optimization algorithm. "muon" learns the matrices of the LSTMs by Muon, and everything else
+    by Adam; it takes the learning rates of Adam."""
     rate: float = 5e-3
     """Peak learning rate."""
     schedule: Schedule = "linear"

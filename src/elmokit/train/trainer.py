@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from elmokit.bilm.config import BiLMConfig
-from elmokit.bilm.weights import SOFTMAX, FloatArray, expected_shapes
+from elmokit.bilm.weights import DIRECTIONS, SOFTMAX, FloatArray, expected_shapes
 from elmokit.engine import native
 from elmokit.errors import ConfigError, TrainingError
 from elmokit.nn.language_model import LMBatch, run_language_model
@@ -31,6 +31,7 @@ from elmokit.nn.softmax import gather_softmax_rows, softmax_loss
 from elmokit.nn.state import TensorState
 from elmokit.threads import ThreadPool
 from elmokit.train.distributed import ProcessGroup
+from elmokit.train.muon import LearnedMatrix, Muon
 from elmokit.train.optimizer import PartitionedOptimizer
 from elmokit.train.recipe import Recipe
 
@@ -119,7 +120,11 @@ class Trainer:
         cuts = np.linspace(first, self.parameters.numel(), recipe.shards + 1)
         self._parts = [slice(*ends) for ends in pairwise(cuts.astype(np.int64).tolist())]
         self.optimizer = PartitionedOptimizer(recipe, [self.parameters[p] for p in self._parts])
-        """Optimizer of the parameters."""
+        """Optimizer of the parameters, one by one."""
+        self.muon: Muon | None = None
+        """Optimizer of the LSTMs' matrices, whose gradients are zero for the other one then."""
+        if recipe.optimizer == "muon" and not only_softmax:
+            self.muon = Muon(self._lstm_matrices())
         self._threads = ThreadPool(
             max(1, recipe.shards // group.world), "shard", lambda: torch.set_num_threads(1)
         )
@@ -154,6 +159,9 @@ class Trainer:
             )
         scale = min(1.0, self.recipe.clip / (norm + 1e-6))
 
+        if (muon := self.muon) is not None:
+            self._map(lambda index: muon.step(index, scale, rate), range(len(muon)))
+
         def update(index: int) -> None:
             self.optimizer.step(index, self._gradient[self._parts[index]].mul_(scale), rate)
 
@@ -161,9 +169,33 @@ class Trainer:
         loss = self._mean_loss([gradient.loss for gradient in gradients], tokens)
         return StepResult(loss, norm, [gradient.final_state for gradient in gradients])
 
+    def optimizer_state(self) -> dict[str, Tensor]:
+        """Return the state of the optimizers by name, for a checkpoint."""
+        momentum = {} if self.muon is None else {"momentum": self.muon.state()}
+        return self.optimizer.state() | momentum
+
+    def load_optimizer_state(self, state: Mapping[str, Tensor]) -> None:
+        """Restore what `optimizer_state` returned."""
+        self.optimizer.load(state)
+        if self.muon is not None:
+            self.muon.load(state["momentum"])
+
     def close(self) -> None:
         """Stop the threads."""
         self._threads.shutdown()
+
+    def _lstm_matrices(self) -> list[LearnedMatrix]:
+        """Return the matrices that Muon learns; those of the four gates are separate."""
+        gradients = _views(self._gradient, self._shapes)
+        return [
+            LearnedMatrix(*block)
+            for name in self._names
+            if name.startswith(DIRECTIONS) and self._views[name].ndim == 2
+            for gates in (1 if ".projection." in name else 4,)
+            for block in zip(
+                self._views[name].chunk(gates, 1), gradients[name].chunk(gates, 1), strict=True
+            )
+        ]
 
     def _compute_shard(
         self, shard: ShardBatch, candidates: Candidates, tokens: int
