@@ -79,6 +79,11 @@ void tile_products(const float* a, std::ptrdiff_t stride, const float* w, int de
     }
 }
 
+/// Vectors of a panel whose int8 products are summed at a time. Where weights are widened to 16 bits,
+/// the sums of a whole panel, its weights and a product do not fit into 16 registers.
+template <class V>
+constexpr int kCodeVectors = V::code_group == 2 && V::rows == 3 ? 2 : kPanelVectors;
+
 /// int8: the same in integers, exactly; then scaled back to floats.
 template <class V, int R, bool Stream>
 void tile_products(const Rows& rows, int first, const std::uint8_t* w, const float* w_scales,
@@ -88,44 +93,51 @@ void tile_products(const Rows& rows, int first, const std::uint8_t* w, const flo
                                                prefetch.step, tile);
     using Activation = typename V::Activation;
     const auto* a = static_cast<const char*>(rows.codes) + first * rows.code_stride;
-    typename V::I sums[R][kPanelVectors];
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-        const std::int32_t excess = V::code_bias * rows.sums[first + r];
-#pragma GCC unroll 4
-        for (int v = 0; v < kPanelVectors; ++v) sums[r][v] = V::set(-excess);
-    }
-
     constexpr int vector_bytes = V::lanes * V::code_group;
     constexpr int bytes = kPanelVectors * vector_bytes;
+    constexpr int N = kCodeVectors<V>;
     const int groups = (depth + V::code_group - 1) / V::code_group;
-    for (int k = 0; k < groups; ++k, w += bytes) {
-        if constexpr (Stream) {
-#pragma GCC unroll 4
-            for (int line = 0; line < bytes; line += kCacheLine)
-                V::prefetch(w + kStreamDistance + line);
-        } else {
-            V::prefetch(prefetch.start + k * prefetch.step);
-        }
-        typename V::Codes weights[kPanelVectors];
-#pragma GCC unroll 4
-        for (int v = 0; v < kPanelVectors; ++v) weights[v] = V::load_codes(w + v * vector_bytes);
+    for (int part = 0; part < kPanelVectors; part += N) {
+        typename V::I sums[R][N];
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
-            const auto* row = reinterpret_cast<const Activation*>(a + r * rows.code_stride);
+            const std::int32_t excess = V::code_bias * rows.sums[first + r];
 #pragma GCC unroll 4
-            for (int v = 0; v < kPanelVectors; ++v)
-                V::dot(sums[r][v], weights[v], row + k * V::code_group);
+            for (int v = 0; v < N; ++v) sums[r][v] = V::set(-excess);
         }
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-        const typename V::F scale = V::set(rows.scales[first + r]);
+        const std::uint8_t* p = w + part * vector_bytes;
+        for (int k = 0; k < groups; ++k, p += bytes) {
+            if constexpr (Stream) {
+                // The first part prefetches for all of them.
+                if (N == kPanelVectors || part == 0) {
 #pragma GCC unroll 4
-        for (int v = 0; v < kPanelVectors; ++v) {
-            const typename V::F scales = V::mul(scale, V::load(w_scales + v * V::lanes));
-            V::store(tile + r * panel_width<V> + v * V::lanes,
-                     V::mul(V::to_float(sums[r][v]), scales));
+                    for (int line = 0; line < bytes; line += kCacheLine)
+                        V::prefetch(p + kStreamDistance + line);
+                }
+            } else {
+                V::prefetch(prefetch.start + k * prefetch.step);
+            }
+            typename V::Codes weights[N];
+#pragma GCC unroll 4
+            for (int v = 0; v < N; ++v) weights[v] = V::load_codes(p + v * vector_bytes);
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) {
+                const auto* row = reinterpret_cast<const Activation*>(a + r * rows.code_stride);
+#pragma GCC unroll 4
+                for (int v = 0; v < N; ++v)
+                    V::dot(sums[r][v], weights[v], row + k * V::code_group);
+            }
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            const typename V::F scale = V::set(rows.scales[first + r]);
+#pragma GCC unroll 4
+            for (int v = 0; v < N; ++v) {
+                const int column = (part + v) * V::lanes;
+                const typename V::F scales = V::mul(scale, V::load(w_scales + column));
+                V::store(tile + r * panel_width<V> + column,
+                         V::mul(V::to_float(sums[r][v]), scales));
+            }
         }
     }
 }
