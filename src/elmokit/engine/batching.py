@@ -75,15 +75,19 @@ def pack(lengths: Sequence[int] | IntArray) -> Packing:
     return Packing(order, alive, mirror, starts[rank] + step)
 
 
-def plan_batches(lengths: Sequence[int], batch_words: int = BATCH_WORDS) -> list[list[int]]:
+def plan_batches(
+    lengths: Sequence[int], batch_words: int = BATCH_WORDS, batch_sentences: int | None = None
+) -> list[list[int]]:
     """Divide sentences into batches of similar lengths, as lists of sentence indices.
 
-    A batch has at most `batch_words` words; a longer sentence is a batch of its own.
+    A batch has at most `batch_words` words; a longer sentence is a batch of its own. A batch of
+    `batch_sentences` is complete when it has half as many words.
     """
     batches: list[list[int]] = []
     room = 0
     for index in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        if not batches or lengths[index] > room:
+        enough = batches and batch_sentences and len(batches[-1]) >= batch_sentences
+        if not batches or lengths[index] > room or (enough and 2 * room <= batch_words):
             batches.append([])
             room = batch_words
         batches[-1].append(index)
