@@ -7,9 +7,10 @@ each phase; what a phase calls counts for the phase called. CPU time, unlike the
 says little about other work on the machine; caches and clock speed are shared all the same. The
 last line is JSON.
 
-The line before says how long the matrix products of the LSTM and of the softmax would take at this
-machine's limit (`elmo bench --limits`), and which part of all CPU time that is; those of the
-characters, a few percent, are not counted. Only an idle machine shows its limit.
+The lines before say how many floating-point operations the matrix products of the LSTM and of the
+softmax take per word, two for each multiplication, how long they would take at this machine's
+limit (`elmo bench --limits`), and which part of all CPU time that is: nothing can train in less.
+Those of the characters, a few percent, are not counted. Only an idle machine shows its limit.
 
 Two figures tell what more threads cannot share: `one thread` is the part of the CPU time in which
 the other shards wait (sums of gradients, Python), and `slowest shard` how much more CPU time than
@@ -196,13 +197,15 @@ def architecture(arguments: argparse.Namespace) -> BiLMConfig:
     return replace(config, lstm=lstm)
 
 
-def products_per_word(arguments: argparse.Namespace) -> float:
-    """Return the multiplications of the LSTM and the softmax per word, forward and backward."""
-    lstm, recipe = architecture(arguments).lstm, RECIPES[arguments.recipe]
+def products_per_word(config: BiLMConfig, negatives: int) -> dict[str, int]:
+    """Return the multiplications per word, forward and backward, by part of the network."""
+    lstm = config.lstm
     gates, projection = 2 * lstm.width * 4 * lstm.cells, lstm.cells * lstm.width
     both_directions, passes = 2, 3  # forward, gradients of the inputs, gradients of the weights
-    per_direction = lstm.layers * (gates + projection) + recipe.negatives * lstm.width
-    return float(both_directions * passes * per_direction)
+    return {
+        "LSTM": both_directions * passes * lstm.layers * (gates + projection),
+        "softmax": both_directions * passes * negatives * lstm.width,
+    }
 
 
 def products_per_second(arguments: argparse.Namespace) -> float:
@@ -227,9 +230,14 @@ def report(
     for phase, seconds in phases.items():
         print(f"{phase:46} {seconds / words * 1e6:8.2f} µs/word {seconds / process:7.1%}")
     print(f"{'all':46} {process / words * 1e6:8.2f} µs/word")
-    at_limit = products_per_word(arguments) / products_per_second(arguments)
-    share = f"{at_limit * words / process:7.1%} of all"
-    print(f"{'products of LSTM and softmax at the limit':46} {at_limit * 1e6:8.2f} µs/word {share}")
+    products = products_per_word(architecture(arguments), RECIPES[arguments.recipe].negatives)
+    speed = products_per_second(arguments)
+    for part, count in products.items():
+        took = f"{count / speed * 1e6:8.2f} µs/word at the limit"
+        print(f"{'products of the ' + part:29} {2 * count / 1e6:8.2f} MFLOP/word {took}")
+    at_limit = sum(products.values()) / speed
+    print(f"limit: {2 * speed / 1e9:.1f} GFLOP/s per thread; {at_limit * 1e6:.2f} µs/word", end="")
+    print(f", {at_limit * words / process:.1%} of all")
     serial = (clock.seconds[SUM] + clock.seconds[STEP]) / process
     shards = [
         clock.calls[SHARD][i : i + arguments.shards]
@@ -243,6 +251,8 @@ def report(
         "products": arguments.products,
         "words": words,
         "cpu_seconds": process,
+        "flops_per_word": {part: 2 * count for part, count in products.items()},
+        "limit_flops": 2 * speed,
         "at_limit_seconds": at_limit * words,
         "one_thread": serial,
         "slowest_shard": slowest,
