@@ -70,10 +70,19 @@ def test_phases_count_each_weight_three_times(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.syspath_prepend(str(REPOSITORY / "benchmarks" / "training"))
     phases = import_module("phases")
     config = SIZES["tiny"]
-    counts = phases.products_per_word(config, negatives=100)
+    counts = phases.products_per_word(config, negatives=100, distinct=0.5)
     weights = sum(
         math.prod(shape)
         for name, shape in expected_shapes(config).items()
         if name.startswith(("forward.", "backward.")) and name.endswith(".weight")
     )
-    assert counts == {"LSTM": 3 * weights, "softmax": 3 * 2 * 100 * config.lstm.width}
+    characters = sum(
+        math.prod(shape)
+        for name, shape in expected_shapes(config).items()
+        if name.startswith(("characters.highway", "characters.projection")) and len(shape) == 2
+    )
+    assert counts == {
+        "characters": 1.5 * characters,
+        "LSTM": 3 * weights,
+        "softmax": 3 * 2 * 100 * config.lstm.width,
+    }
