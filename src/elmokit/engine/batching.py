@@ -81,17 +81,24 @@ def plan_batches(
     """Divide sentences into batches of similar lengths, as lists of sentence indices.
 
     A batch has at most `batch_words` words; a longer sentence is a batch of its own. A batch of
-    `batch_sentences` is complete when it has half as many words.
+    `batch_sentences` is complete with half as many words, unless the rest is smaller and fits.
     """
     batches: list[list[int]] = []
     room = 0
+    left, words_left = len(lengths), sum(lengths)
+
+    def is_complete() -> bool:
+        if batch_sentences is None or len(batches[-1]) < batch_sentences:
+            return False
+        return 2 * room <= batch_words and (left >= batch_sentences or words_left > room)
+
     for index in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        enough = batches and batch_sentences and len(batches[-1]) >= batch_sentences
-        if not batches or lengths[index] > room or (enough and 2 * room <= batch_words):
+        if not batches or lengths[index] > room or is_complete():
             batches.append([])
             room = batch_words
         batches[-1].append(index)
         room -= lengths[index]
+        left, words_left = left - 1, words_left - lengths[index]
     return batches
 
 
