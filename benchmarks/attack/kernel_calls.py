@@ -394,6 +394,7 @@ VALID_CALLS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "Network.load_highway": _load("load_highway"),
     "Network.load_projection": _load("load_projection"),
     "Network.load_lstm": _load("load_lstm"),
+    "Network.buffer_bytes": _method(lambda rng, sizes: {}),
     "Network.word_vectors": _method(word_arguments),
     "Network.contextualize": _method(sentence_arguments),
     "convolution_forward": _convolution_forward,

@@ -7,9 +7,11 @@ each phase; what a phase calls counts for the phase called. CPU time, unlike the
 says little about other work on the machine; caches and clock speed are shared all the same. The
 last line is JSON.
 
-The line before says how long the matrix products of the LSTM and of the softmax would take at this
-machine's limit (`elmo bench --limits`), and which part of all CPU time that is; those of the
-characters, a few percent, are not counted. Only an idle machine shows its limit.
+The lines before say how many floating-point operations the matrix products of characters, LSTM and
+softmax take per word, two for each multiplication, how long they would take at this machine's
+limit, and which part of all CPU time that is: nothing can train in less. The limit is that of
+`elmo bench --limits`, but for one thread and in CPU time, too. Characters are computed once for
+each distinct word of a shard, so their part depends on the text.
 
 Two figures tell what more threads cannot share: `one thread` is the part of the CPU time in which
 the other shards wait (sums of gradients, Python), and `slowest shard` how much more CPU time than
@@ -37,6 +39,7 @@ import torch
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.sizes import SIZES
 from elmokit.engine import native
+from elmokit.engine.work import character_weights
 from elmokit.nn import bfloat16, convolution, language_model, lstm, softmax
 from elmokit.train import RECIPES, Budget, TrainingReport, loop, pretrain, trainer
 from elmokit.train.corpus import Corpus
@@ -58,6 +61,8 @@ class PhaseClock:
 
     def __init__(self) -> None:
         """Start with no phases."""
+        self.distinct_words = 0
+        """Words whose vectors were computed from characters."""
         self.seconds: dict[str, float] = defaultdict(float)
         self.calls: dict[str, list[float]] = defaultdict(list)
         """CPU seconds of each call, with what it calls."""
@@ -82,6 +87,17 @@ class PhaseClock:
                 with self._lock:
                     self.seconds[phase] += seconds - inner
                     self.calls[phase].append(seconds)
+
+        return run
+
+    def counted(self, character_vectors: Function) -> Function:
+        """Return the function, which counts its words."""
+
+        @functools.wraps(character_vectors)
+        def run(config: Any, weights: Any, ids_UC: Any, *arguments: Any) -> Any:
+            with self._lock:
+                self.distinct_words += len(ids_UC)
+            return character_vectors(config, weights, ids_UC, *arguments)
 
         return run
 
@@ -116,6 +132,7 @@ def instrument(clock: PhaseClock) -> None:
         ("tile_softmax", "softmax: all in bfloat16"),
     ):
         setattr(kernel, name, clock.timed(phase, getattr(_native, name)))
+    language_model.character_vectors = clock.counted(language_model.character_vectors)
     for module in (bfloat16, convolution, lstm, softmax):
         module._native = kernel  # type: ignore[attr-defined]
     for phase, owner, name in (
@@ -162,6 +179,7 @@ def main() -> None:
         if len(marks) == WARM_UP_STEPS:
             clock.seconds.clear()
             clock.calls.clear()
+            clock.distinct_words = 0
         if len(marks) == WARM_UP_STEPS + arguments.steps:
             raise KeyboardInterrupt
 
@@ -196,22 +214,34 @@ def architecture(arguments: argparse.Namespace) -> BiLMConfig:
     return replace(config, lstm=lstm)
 
 
-def products_per_word(arguments: argparse.Namespace) -> float:
-    """Return the multiplications of the LSTM and the softmax per word, forward and backward."""
-    lstm, recipe = architecture(arguments).lstm, RECIPES[arguments.recipe]
+def products_per_word(config: BiLMConfig, negatives: int, distinct: float) -> dict[str, float]:
+    """Return the multiplications per word, forward and backward, by part of the network.
+
+    Args:
+        config: Architecture of the model.
+        negatives: Number of words that the softmax compares with.
+        distinct: Number of words per word that are computed from characters.
+    """
+    lstm = config.lstm
     gates, projection = 2 * lstm.width * 4 * lstm.cells, lstm.cells * lstm.width
     both_directions, passes = 2, 3  # forward, gradients of the inputs, gradients of the weights
-    per_direction = lstm.layers * (gates + projection) + recipe.negatives * lstm.width
-    return float(both_directions * passes * per_direction)
+    return {
+        "characters": passes * distinct * character_weights(config),
+        "LSTM": both_directions * passes * lstm.layers * (gates + projection),
+        "softmax": both_directions * passes * negatives * lstm.width,
+    }
 
 
 def products_per_second(arguments: argparse.Namespace) -> float:
-    """Return the multiplications per second and thread that this machine can do at best."""
+    """Return the multiplications per second of CPU time that a thread can do at best."""
     isa = native.instruction_set(arguments.products)
-    rounds = (
-        native.measure_products(isa, arguments.products, arguments.shards, 0.1) for _ in range(9)
-    )
-    return max(rounds) / arguments.shards
+    rates = []
+    for _ in range(9):
+        clock, cpu = time.perf_counter(), time.thread_time()
+        rate = native.measure_products(isa, arguments.products, 1, 0.1)
+        clock, cpu = time.perf_counter() - clock, time.thread_time() - cpu
+        rates.append(rate * clock / cpu)
+    return statistics.median(rates)
 
 
 def report(
@@ -227,9 +257,16 @@ def report(
     for phase, seconds in phases.items():
         print(f"{phase:46} {seconds / words * 1e6:8.2f} µs/word {seconds / process:7.1%}")
     print(f"{'all':46} {process / words * 1e6:8.2f} µs/word")
-    at_limit = products_per_word(arguments) / products_per_second(arguments)
-    share = f"{at_limit * words / process:7.1%} of all"
-    print(f"{'products of LSTM and softmax at the limit':46} {at_limit * 1e6:8.2f} µs/word {share}")
+    products = products_per_word(
+        architecture(arguments), RECIPES[arguments.recipe].negatives, clock.distinct_words / words
+    )
+    speed = products_per_second(arguments)
+    for part, count in products.items():
+        took = f"{count / speed * 1e6:8.2f} µs/word at the limit"
+        print(f"{'products of the ' + part:29} {2 * count / 1e6:8.2f} MFLOP/word {took}")
+    at_limit = sum(products.values()) / speed
+    print(f"limit: {2 * speed / 1e9:.1f} GFLOP/s per thread; {at_limit * 1e6:.2f} µs/word", end="")
+    print(f", {at_limit * words / process:.1%} of all")
     serial = (clock.seconds[SUM] + clock.seconds[STEP]) / process
     shards = [
         clock.calls[SHARD][i : i + arguments.shards]
@@ -243,6 +280,8 @@ def report(
         "products": arguments.products,
         "words": words,
         "cpu_seconds": process,
+        "flops_per_word": {part: 2 * count for part, count in products.items()},
+        "limit_flops": 2 * speed,
         "at_limit_seconds": at_limit * words,
         "one_thread": serial,
         "slowest_shard": slowest,

@@ -253,6 +253,7 @@ class Network:
         projection: _Floats | None = None,
         /,
     ) -> None: ...
+    def buffer_bytes(self) -> int: ...
     def word_vectors(
         self,
         ids_UC: npt.NDArray[np.int16],

@@ -559,11 +559,13 @@ class Elmo:
 
     @property
     def _window_words(self) -> int:
-        """Number of words that are read ahead."""
-        return WINDOW_WORDS * (self._runner.batch_words // BATCH_WORDS)
+        """Number of words that are read ahead: those of about four batches."""
+        words = WINDOW_WORDS * (self._runner.batch_words // BATCH_WORDS)
+        return words if self._runner.batch_sentences is None else words // 2
 
     def _plan_batches(self, window: Sequence[Sequence[str]]) -> list[list[int]]:
-        return plan_batches([len(words) + 2 for words in window], self._runner.batch_words)
+        lengths = [len(words) + 2 for words in window]
+        return plan_batches(lengths, self._runner.batch_words, self._runner.batch_sentences)
 
     def _embed_windows(
         self, sentences: Iterable[Sequence[str]], select: LayerSelector
@@ -573,7 +575,7 @@ class Elmo:
             start = self.initial_state()
             results: dict[int, FloatArray] = {}
             for batch in self._plan_batches(window):
-                vectors, _ = self._runner.run(
+                vectors = self._runner.embed(
                     [window[i] for i in batch], start.repeat(len(batch)), select
                 )
                 results.update(zip(batch, vectors, strict=True))

@@ -27,6 +27,11 @@ class Activations {
         sums_.reserve(rows);
     }
 
+    /// Size of all arrays in bytes.
+    std::size_t bytes() const {
+        return values_.bytes() + codes_.bytes() + scales_.bytes() + sums_.bytes();
+    }
+
     float* row(int r) { return values_.data() + r * stride_; }
     std::ptrdiff_t stride() const { return stride_; }
 

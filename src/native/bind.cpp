@@ -250,6 +250,10 @@ NB_MODULE(_native, m) {
         .def("load_projection", &load_projection)
         .def("load_lstm", &load_lstm, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
              nb::arg().none() = nb::none())
+        .def("buffer_bytes",
+             [](Network& network) {
+                 return without_gil([&] { return network.buffer_bytes(); });
+             })
         .def("word_vectors", &word_vectors)
         .def("contextualize", &contextualize);
     m.def(

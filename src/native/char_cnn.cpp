@@ -137,6 +137,12 @@ void CharCNN::word_vectors(const std::int16_t* ids, const std::int64_t* lengths,
     });
 }
 
+std::size_t CharCNN::buffer_bytes() const {
+    std::size_t bytes = 0;
+    for (const Buffers& each : buffers_) bytes += each.x.bytes() + each.y.bytes();
+    return bytes;
+}
+
 std::vector<int> CharCNN::new_characters(const std::int16_t* ids, std::ptrdiff_t words) const {
     std::vector<char> seen(tabulated_);
     std::vector<int> new_ids;

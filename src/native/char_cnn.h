@@ -26,6 +26,9 @@ class CharCNN {
     /// Returns the name of weights that were not loaded; empty if all were.
     std::string missing() const;
 
+    /// Size in bytes of the memory that is reused from call to call.
+    std::size_t buffer_bytes() const;
+
     /// Writes the vectors (U, P) of words, given valid ids (U, C) and lengths (U,).
     void word_vectors(const std::int16_t* ids, const std::int64_t* lengths, std::ptrdiff_t words,
                       float* out);

@@ -57,20 +57,25 @@ void highway(const Rows& a, const Panels& w, Span panels, Span rows, const Highw
 /// LSTM cell: c = clip(sigmoid(f)·c + sigmoid(i)·tanh(j)), m = sigmoid(o)·tanh(c).
 template <class V>
 void cells(const Rows& a, const Panels& w, Span panels, Span rows, const CellState& state) {
-    multiply<V>(a, w, panels, rows, [&](int panel, int row, const float* products) {
+    const auto gate = [&](int panel, int row, const float* products, int g) {
         const float* inputs =
             state.inputs + panel * state.input_panel_stride + row * std::ptrdiff_t{panel_width<V>};
-        const auto gate = [&](int g) {
-            return V::add(V::load(products + g * V::lanes), V::load(inputs + g * V::lanes));
-        };
-        const std::ptrdiff_t at =
-            row * state.stride + static_cast<std::ptrdiff_t>(panel) * V::lanes;
-        const typename V::F before = V::load(state.cells + at);
-        const typename V::F c =
-            clamp<V>(next_cell<V>(gate(0), gate(1), gate(2), before), state.clip);
-        V::store(state.cells + at, c);
-        V::store(state.outputs + at, sigmoid_tanh<V>(gate(3), c));
-    });
+        return V::add(V::load(products + g * V::lanes), V::load(inputs + g * V::lanes));
+    };
+    const auto position = [&](int panel, int row) {
+        return row * state.stride + static_cast<std::ptrdiff_t>(panel) * V::lanes;
+    };
+    const auto next_cells = [&](int panel, int row, const float* products) {
+        float* const cell = state.cells + position(panel, row);
+        const auto of = [&](int g) { return gate(panel, row, products, g); };
+        V::store(cell, clamp<V>(next_cell<V>(of(0), of(1), of(2), V::load(cell)), state.clip));
+    };
+    const auto outputs = [&](int panel, int row, const float* products) {
+        const std::ptrdiff_t at = position(panel, row);
+        V::store(state.outputs + at, sigmoid_tanh<V>(gate(panel, row, products, 3),
+                                                     V::load(state.cells + at)));
+    };
+    multiply<V>(a, w, panels, rows, InTwoParts{next_cells, outputs});
 }
 
 /// Quantizes a row: the largest absolute value gets the code ±127, zero the code 0. A row that is

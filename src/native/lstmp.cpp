@@ -15,9 +15,10 @@ namespace elmokit {
 
 namespace {
 
-/// Number of words whose input products are computed together. Bounds the memory; large enough that
-/// reading the weights takes little time compared to the products.
-constexpr int kWordsPerChunk = 128;
+/// Number of words whose input products are computed together: large enough that reading the weights
+/// takes little time compared to the products, and fewer for a large model, to bound the memory.
+constexpr int kWordsPerChunk = 128, kFewestWordsPerChunk = 64;
+constexpr std::ptrdiff_t kChunkBytes = std::ptrdiff_t{4} << 20;
 
 }  // namespace
 
@@ -115,7 +116,7 @@ struct BiLSTM::Pass {
             Chunk chunk{step, step, row, 0};
             while (
                 alive(chunk.end_step) > 0 &&
-                (chunk.end_step == step || chunk.words + alive(chunk.end_step) <= kWordsPerChunk)) {
+                (chunk.end_step == step || chunk.words + alive(chunk.end_step) <= buffers.words)) {
                 chunk.words += alive(chunk.end_step);
                 row += batch.alive[chunk.end_step++];
             }
@@ -147,7 +148,7 @@ struct BiLSTM::Pass {
             member.block(layer.input.panels(), chunk.words, kernels.tile_rows);
         const std::ptrdiff_t panel_width = kPanelVectors * kernels.lanes;
         kernels.linear(buffers.input.view(), layer.input.view(), panels, rows,
-                       {buffers.gates.data(), kWordsPerChunk * panel_width, panel_width,
+                       {buffers.gates.data(), buffers.words * panel_width, panel_width,
                         layer.input.width(), INFINITY});
         member.synchronize();
     }
@@ -175,7 +176,7 @@ struct BiLSTM::Pass {
             member.block(layer.recurrent.panels(), active, kernels.tile_rows);
         const std::ptrdiff_t panel_width = kPanelVectors * kernels.lanes;
         kernels.cells(h->view(), layer.recurrent.view(), panels, rows,
-                      {buffers.gates.data() + first * panel_width, kWordsPerChunk * panel_width,
+                      {buffers.gates.data() + first * panel_width, buffers.words * panel_width,
                        buffers.cells.data(), m->row(0), m->stride(), lstm.architecture_.cell_clip});
         member.synchronize();
     }
@@ -274,12 +275,25 @@ void BiLSTM::copy_words(const Member& member, const Batch& batch, int direction,
     member.synchronize();
 }
 
+std::size_t BiLSTM::buffer_bytes() const {
+    std::size_t bytes = 0;
+    for (const Buffers& each : buffers_)
+        bytes += each.input.bytes() + each.hidden.bytes() + each.output.bytes() +
+                 each.gates.bytes() + each.cells.bytes();
+    return bytes;
+}
+
 void BiLSTM::reserve(Buffers& buffers, int sentences) const {
     const int width = architecture_.width, cells = architecture_.cells;
-    buffers.input.reserve(kernels_, kWordsPerChunk, width, dtype_);
+    const std::ptrdiff_t gates = layers_[0].input.width();
+    const auto words = static_cast<int>(
+        std::clamp<std::ptrdiff_t>(kChunkBytes / (gates * std::ptrdiff_t{sizeof(float)}),
+                                   kFewestWordsPerChunk, kWordsPerChunk));
+    buffers.words = std::max({words, sentences, buffers.words});  // a step is never divided
+    buffers.input.reserve(kernels_, buffers.words, width, dtype_);
     buffers.hidden.reserve(kernels_, sentences, width, dtype_);
     buffers.output.reserve(kernels_, sentences, cells, dtype_);
-    buffers.gates.reserve(static_cast<std::size_t>(kWordsPerChunk) * layers_[0].input.width());
+    buffers.gates.reserve(static_cast<std::size_t>(buffers.words) * gates);
     buffers.cells.reserve(sentences * buffers.output.stride());
 }
 

@@ -42,6 +42,9 @@ class BiLSTM {
     /// Returns the name of weights that were not loaded; empty if all were.
     std::string missing() const;
 
+    /// Size in bytes of the memory that is reused from call to call.
+    std::size_t buffer_bytes() const;
+
     /// Computes all layers of a valid batch.
     void contextualize(const Batch& batch);
 
@@ -60,6 +63,7 @@ class BiLSTM {
     };
     /// Intermediate results of a pass; the memory is reused from call to call.
     struct Buffers {
+        int words = 0;        // most words of a chunk
         Activations input;    // x of the words of a chunk
         Activations hidden;   // h, the last output
         Activations output;   // m, the output of the cells before the projection

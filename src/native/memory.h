@@ -61,6 +61,8 @@ class Buffer {
         count_ = count;
     }
 
+    /// Size of the array in bytes.
+    std::size_t bytes() const { return count_ * sizeof(T); }
     T* data() { return data_; }
     const T* data() const { return data_; }
     T& operator[](std::ptrdiff_t i) { return data_[i]; }

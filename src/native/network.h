@@ -29,6 +29,12 @@ struct Network {
         function();
     }
 
+    /// Size in bytes of the memory that is reused from call to call.
+    std::size_t buffer_bytes() {
+        const Team::Turn turn(team);
+        return characters.buffer_bytes() + lstm.buffer_bytes();
+    }
+
     void word_vectors(const std::int16_t* ids, const std::int64_t* lengths, std::ptrdiff_t words,
                       float* out) {
         const Team::Turn turn(team);

@@ -252,27 +252,30 @@ int multiply_row(const Rows& a, const Panels& w, Span panels, int row, float* ti
     int panel = panels.begin;
     for (; panel + 1 < panels.end; panel += 2) {
         pair_products<V, 1, 2, true>(a, row, w.pairs + panel * values, w.depth, {}, tile);
-        finish(panel, row, tile);
-        finish(panel + 1, row, tile + panel_width<V>);
+        finish_rows<V>(finish, panel, {row, row + 1}, tile);
+        finish_rows<V>(finish, panel + 1, {row, row + 1}, tile + panel_width<V>);
     }
     return panel;
 }
 
-/// Multiplies the rows with the panels; calls finish(panel, row, products of the row).
+/// Tiles of rows whose products wait for finish_rows: few enough to stay in the first-level cache.
+constexpr int kTilesPerFinish = 6;
+
+/// Multiplies the rows with the panels, and passes the products to finish_rows.
 template <class V, class Finish>
 void multiply(const Rows& a, const Panels& w, Span panels, Span rows, const Finish& finish) {
     if constexpr (Tiles<V>::always) {
         if (w.pairs && w.depth % kTileDepth == 0)
             return multiply_panels<V>(a, w, panels, rows, finish);
     }
-    alignas(kCacheLine) float tile[V::rows * panel_width<V>];
+    alignas(kCacheLine) float products[kTilesPerFinish * V::rows * panel_width<V>];
     const int count = rows.end - rows.begin;
     // Widening bfloat16 takes a register: with 16 of them, the sums of three rows do not fit.
     const int most = w.pairs && !PairProducts<V>::exist && V::rows == 3 ? 2 : V::rows;
     const int tiles = (count + most - 1) / most;  // their sizes differ by at most one row
     if (tiles == 0) return;
     if (w.pairs && count == 1) {
-        panels.begin = multiply_row<V>(a, w, panels, rows.begin, tile, finish);
+        panels.begin = multiply_row<V>(a, w, panels, rows.begin, products, finish);
         if (panels.begin == panels.end) return;
     }
 
@@ -287,17 +290,21 @@ void multiply(const Rows& a, const Panels& w, Span panels, Span rows, const Fini
 
     for (int panel = panels.begin; panel < panels.end; ++panel) {
         const int next = panel + 1 < panels.end ? panel + 1 : panels.begin;
+        int finished = rows.begin;
         for (int t = 0; t < tiles; ++t) {
             const int first = rows.begin + static_cast<int>(std::ptrdiff_t{count} * t / tiles);
             const int last = rows.begin + static_cast<int>(std::ptrdiff_t{count} * (t + 1) / tiles);
             const Prefetch prefetch{weights + (next * step_bytes + t * prefetch_step) * steps,
                                     prefetch_step};
+            float* const tile = products + (first - finished) * panel_width<V>;
             if (stream)
                 tile_of<V, V::rows, true>(last - first, a, first, w, panel, prefetch, tile);
             else
                 tile_of<V, V::rows, false>(last - first, a, first, w, panel, prefetch, tile);
-            for (int row = first; row < last; ++row)
-                finish(panel, row, tile + (row - first) * panel_width<V>);
+            if ((t + 1) % kTilesPerFinish == 0 || t + 1 == tiles) {
+                finish_rows<V>(finish, panel, {finished, last}, products);
+                finished = last;
+            }
         }
     }
 }

@@ -104,8 +104,7 @@ void multiply_blocked(const Rows& a, const Panels& w, Span panels, Span rows,
                                            totals + first * panel_width<V>);
                 }
             }
-            for (int row = 0; row < count; ++row)
-                finish(panel, chunk + row, totals + row * panel_width<V>);
+            finish_rows<V>(finish, panel, {chunk, chunk + count}, totals);
         }
     }
 }

@@ -75,8 +75,33 @@ struct Tiles {
     }
 };
 
-/// Multiplies rows of bfloat16 with panels of bfloat16; calls finish(panel, row, products of the
-/// row). The depth is a multiple of kTileDepth.
+/// What to do with each row of products, in two parts: the second one begins when the first one is
+/// done for several rows. In one part, each row would wait for its own intermediate results, and the
+/// CPU does not look far enough ahead to compute the next rows meanwhile.
+template <class First, class Second>
+struct InTwoParts {
+    First first;
+    Second second;
+};
+template <class First, class Second>
+InTwoParts(First, Second) -> InTwoParts<First, Second>;
+
+/// Calls finish(panel, row, products of the row) for rows of products that are adjacent.
+template <class V, class Finish>
+void finish_rows(const Finish& finish, int panel, Span rows, const float* products) {
+    constexpr int width = kPanelVectors * V::lanes;
+    for (int row = rows.begin; row < rows.end; ++row)
+        finish(panel, row, products + (row - rows.begin) * width);
+}
+template <class V, class First, class Second>
+void finish_rows(const InTwoParts<First, Second>& finish, int panel, Span rows,
+                 const float* products) {
+    finish_rows<V>(finish.first, panel, rows, products);
+    finish_rows<V>(finish.second, panel, rows, products);
+}
+
+/// Multiplies rows of bfloat16 with panels of bfloat16, and passes the products to finish_rows. The
+/// depth is a multiple of kTileDepth.
 template <class V, class Finish>
 void multiply_panels(const Rows& a, const Panels& w, Span panels, Span rows,
                      const Finish& finish) {
@@ -97,7 +122,7 @@ void multiply_panels(const Rows& a, const Panels& w, Span panels, Span rows,
             const int count = left < 2 * kTileRows ? left : 2 * kTileRows;
             Tiles<V>::multiply(codes + first * stride, stride, count, weights, c);
             weights.next = nullptr;  // once is enough
-            for (int r = 0; r < count; ++r) finish(panel, first + r, c + r * kGroupColumns);
+            finish_rows<V>(finish, panel, {first, first + count}, c);
         }
     }
     Tiles<V>::end();

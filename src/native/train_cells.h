@@ -15,10 +15,13 @@ template <class V>
 void training_cells(const Rows& a, const Panels& w, Span panels, Span rows,
                     const TrainingCells& step) {
     using F = typename V::F;
-    multiply<V>(a, w, panels, rows, [&](int panel, int row, const float* products) {
-        const std::ptrdiff_t unit = static_cast<std::ptrdiff_t>(panel) * V::lanes;
-        const std::ptrdiff_t at = row * std::ptrdiff_t{step.units} + unit;
-        float* gates = step.gates + row * 4 * std::ptrdiff_t{step.units} + unit;
+    const auto unit = [](int panel) { return static_cast<std::ptrdiff_t>(panel) * V::lanes; };
+    const auto gates_of = [&](int panel, int row) {
+        return step.gates + row * 4 * std::ptrdiff_t{step.units} + unit(panel);
+    };
+    const auto next_cells = [&](int panel, int row, const float* products) {
+        const std::ptrdiff_t at = row * std::ptrdiff_t{step.units} + unit(panel);
+        float* const gates = gates_of(panel, row);
         const auto sum = [&](int g) {
             return V::add(V::load(products + g * V::lanes), V::load(gates + g * step.units));
         };
@@ -28,10 +31,15 @@ void training_cells(const Rows& a, const Panels& w, Span panels, Span rows,
         V::store(gates + step.units, j);
         V::store(gates + 2 * step.units, f);
         V::store(gates + 3 * step.units, o);
-        const F c = clamp<V>(V::fma(f, V::load(step.before + at), V::mul(i, j)), step.clip);
-        V::store(step.cells + at, c);
-        V::store(step.outputs + at, V::mul(o, hyperbolic_tangent<V>(c)));
-    });
+        V::store(step.cells + at,
+                 clamp<V>(V::fma(f, V::load(step.before + at), V::mul(i, j)), step.clip));
+    };
+    const auto outputs = [&](int panel, int row, const float*) {
+        const std::ptrdiff_t at = row * std::ptrdiff_t{step.units} + unit(panel);
+        const F o = V::load(gates_of(panel, row) + 3 * step.units);
+        V::store(step.outputs + at, V::mul(o, hyperbolic_tangent<V>(V::load(step.cells + at))));
+    };
+    multiply<V>(a, w, panels, rows, InTwoParts{next_cells, outputs});
 }
 
 /// Backward: from the gradient of m to those of the gates before their nonlinearities and of the

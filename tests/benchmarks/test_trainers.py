@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.conftest import REPOSITORY, small_config
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
+from elmokit.bilm.weights import expected_shapes  # noqa: E402
 from elmokit.train import SIZES, CorpusOptions, build_corpus  # noqa: E402
 
 
@@ -61,3 +63,26 @@ def test_a_trainer_counts_its_words(
         for imported in (script, "trainer_worker", "worker"):
             sys.modules.pop(imported, None)
     assert counts[0] == 0 and all(words > 0 for words in counts[1:])
+
+
+def test_phases_count_each_weight_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward, for the gradient of its inputs, and for that of the weight."""
+    monkeypatch.syspath_prepend(str(REPOSITORY / "benchmarks" / "training"))
+    phases = import_module("phases")
+    config = SIZES["tiny"]
+    counts = phases.products_per_word(config, negatives=100, distinct=0.5)
+    weights = sum(
+        math.prod(shape)
+        for name, shape in expected_shapes(config).items()
+        if name.startswith(("forward.", "backward.")) and name.endswith(".weight")
+    )
+    characters = sum(
+        math.prod(shape)
+        for name, shape in expected_shapes(config).items()
+        if name.startswith(("characters.highway", "characters.projection")) and len(shape) == 2
+    )
+    assert counts == {
+        "characters": 1.5 * characters,
+        "LSTM": 3 * weights,
+        "softmax": 3 * 2 * 100 * config.lstm.width,
+    }

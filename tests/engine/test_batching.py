@@ -37,3 +37,16 @@ def test_a_plan_has_every_sentence_once_within_the_bound(sizes: list[int], bound
         assert len(batch) == 1 or sum(sizes[i] for i in batch) <= bound
     ordered = [sizes[i] for batch in batches for i in batch]
     assert ordered == sorted(sizes, reverse=True), "similar lengths stand together"
+
+
+def test_a_batch_of_enough_sentences_is_complete_with_half_the_words() -> None:
+    lengths = [30] * 20 + [10] * 40 + [2] * 100
+    words = [[lengths[i] for i in batch] for batch in plan_batches(lengths, 200, 8)]
+    assert words[:3] == [[30] * 6] * 3, "fewer than 8 sentences fill it"
+    assert words[4] == [10] * 10, "8 sentences, and half of the words"
+    assert words[-2] == [2] * 50, "short sentences: more than 8 are needed for half of the words"
+    assert all(sum(batch) <= 200 for batch in words)
+    sixty_four = [list(range(64))]
+    assert plan_batches([20] * 64, 2048, 48) == sixty_four, "too few are left for another batch"
+    assert [len(batch) for batch in plan_batches([23] * 140, 2048, 48)] == [48, 48, 44]
+    assert [len(batch) for batch in plan_batches([23] * 178, 2048, 48)] == [48, 48, 82]

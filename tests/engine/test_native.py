@@ -586,6 +586,44 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     assert int(done.stdout) < 50_000  # kB
 
 
+def test_the_buffers_are_those_of_a_few_words_if_a_word_has_many_gates() -> None:
+    """4,096 cells: a word has 64 kB of gates, and 64 words of them are kept, not 128."""
+    config = BiLMConfig(
+        char_cnn=CharCNNConfig(filters=((1, 4),)), lstm=LSTMConfig(cells=4096, width=8, layers=1)
+    )
+    weights = {name: np.zeros(s, np.float32) for name, s in expected_shapes(config).items()}
+    network = NativeNetwork(config, weights, 1)
+    assert network.buffer_bytes == 0
+
+    def run(sentences: int, steps: int) -> int:
+        words = np.zeros((sentences * steps, 8), np.float32)
+        state = State.zeros(config, sentences)
+        network.contextualize(words, pack([steps] * sentences), state)
+        return network.buffer_bytes
+
+    def expected(words: int, sentences: int) -> int:
+        return 4 * (words * 4 * 4096 + 2 * sentences * 4096)  # gates, cells and their outputs
+
+    small = run(48, 4)
+    assert expected(64, 48) <= small < 1.05 * expected(64, 48)
+    assert run(20, 8) == small, "the memory is reused"
+    assert expected(100, 100) <= run(100, 2) < 1.05 * expected(100, 100), "a step is not divided"
+
+
+def test_two_threads_run_a_large_model_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = make_weights(ODD)
+    assert NativeNetwork(ODD, weights, 2).batch_sentences is None
+    monkeypatch.setattr(native, "CACHE_BYTES", 100)
+    assert NativeNetwork(ODD, weights, 2).batch_sentences == native.SENTENCES_PER_READ
+    assert NativeNetwork(ODD, weights, 3).batch_sentences is None
+
+
+def test_the_constants_are_those_of_the_plan() -> None:
+    plan = (Path(__file__).parents[2] / "src/native/plan.h").read_text()
+    assert f"kRowsPerRead = {native.SENTENCES_PER_READ};" in plan
+    assert f"kCacheBytes = std::ptrdiff_t{{{native.CACHE_BYTES >> 20}}} << 20;" in plan
+
+
 # -- what it refuses -------------------------------------------------------------------------------
 
 

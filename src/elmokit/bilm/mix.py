@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from elmokit.bilm.arrays import empty_array
 from elmokit.bilm.weights import FloatArray
 from elmokit.errors import ConfigError
 
@@ -57,7 +58,7 @@ class Mix:
     def apply(self, layers: FloatArray) -> FloatArray:
         """Return the weighted sum over the first axis: (L+1, …) to (…)."""
         shares = np.array([self.gamma * share for share in self.weights], np.float32)
-        mixed: FloatArray = np.empty_like(layers[0])
+        mixed: FloatArray = empty_array(layers.shape[1:])
         flat = layers.reshape(len(layers), -1)
         target = mixed.reshape(-1)
         for start in range(0, target.size, PIECE):  # small enough for the cache

@@ -81,6 +81,7 @@ class TorchNetwork:
         self._threads = threads
         self._process = os.getpid()
         self.batch_words = BATCH_WORDS if self._on_cpu else ACCELERATOR_BATCH_WORDS
+        self.batch_sentences: int | None = None
 
         def get(name: str) -> Tensor:
             return self._send(np.array(weights[name], np.float32, order="C"))

@@ -75,19 +75,30 @@ def pack(lengths: Sequence[int] | IntArray) -> Packing:
     return Packing(order, alive, mirror, starts[rank] + step)
 
 
-def plan_batches(lengths: Sequence[int], batch_words: int = BATCH_WORDS) -> list[list[int]]:
+def plan_batches(
+    lengths: Sequence[int], batch_words: int = BATCH_WORDS, batch_sentences: int | None = None
+) -> list[list[int]]:
     """Divide sentences into batches of similar lengths, as lists of sentence indices.
 
-    A batch has at most `batch_words` words; a longer sentence is a batch of its own.
+    A batch has at most `batch_words` words; a longer sentence is a batch of its own. A batch of
+    `batch_sentences` is complete with half as many words, unless the rest is smaller and fits.
     """
     batches: list[list[int]] = []
     room = 0
+    left, words_left = len(lengths), sum(lengths)
+
+    def is_complete() -> bool:
+        if batch_sentences is None or len(batches[-1]) < batch_sentences:
+            return False
+        return 2 * room <= batch_words and (left >= batch_sentences or words_left > room)
+
     for index in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        if not batches or lengths[index] > room:
+        if not batches or lengths[index] > room or is_complete():
             batches.append([])
             room = batch_words
         batches[-1].append(index)
         room -= lengths[index]
+        left, words_left = left - 1, words_left - lengths[index]
     return batches
 
 

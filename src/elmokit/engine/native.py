@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from elmokit.bilm.arrays import empty_array
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import DIRECTIONS, FloatArray, Weights, release
@@ -68,6 +69,11 @@ BFLOAT16_ISAS = ("amx", "avx512_bf16", "emulated_bf16")
 """Instruction sets that multiply bfloat16 by bfloat16; others widen the weights to float32."""
 THREADS_PER_BATCH, MOST_BATCHES = 4, 8
 """For each so many threads a batch has `BATCH_WORDS` more words, up to so many times."""
+CACHE_BYTES, SENTENCES_PER_READ = 32 << 20, 48
+"""Weights of a step that do not fit into so much cache are worth reading for so many sentences.
+
+As `src/native/plan.h` has them.
+"""
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 """File in which Linux states the CPU quota of a container."""
 
@@ -220,6 +226,21 @@ class NativeNetwork:
         return words_per_batch(self.threads)
 
     @property
+    def batch_sentences(self) -> int | None:
+        """Number of sentences from which on a batch may be half as large; None for no number.
+
+        The layers of a large model need much memory, and a thread that runs one direction alone
+        gains nothing from more sentences. More threads need them, to divide them.
+        """
+        step_bytes = step_weights(self.config) * WEIGHT_BYTES[self.dtype]
+        return SENTENCES_PER_READ if self.threads <= 2 and 2 * step_bytes > CACHE_BYTES else None
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Size in bytes of the kernel's buffers, which are reused from call to call."""
+        return self._network.buffer_bytes()
+
+    @property
     def name(self) -> str:
         """Name shown to users, with instruction set and arithmetic."""
         return f"kernel ({self.isa}, {self.dtype})"
@@ -271,7 +292,7 @@ class NativeNetwork:
 
         Row b of the state belongs to the sentence of rank b. Layer 0 is the word vector twice.
         """
-        layers_LND = np.empty((self.config.layers, len(words_NP), self.config.dim), np.float32)
+        layers_LND = empty_array((self.config.layers, len(words_NP), self.config.dim))
         hidden = np.array(state.hidden, np.float32, order="C")  # copies, which are overwritten
         cell = np.array(state.cell, np.float32, order="C")
         self._network.contextualize(

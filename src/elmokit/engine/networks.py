@@ -38,6 +38,10 @@ class Network(Protocol):
     def batch_words(self) -> int:
         """Number of words per batch that suits the network."""
 
+    @property
+    def batch_sentences(self) -> int | None:
+        """Number of sentences from which on a batch may be half as large; None for no number."""
+
     def word_vectors(self, ids_UC: npt.NDArray[np.int16], lengths_U: IntArray) -> FloatArray:
         """Return the context-free vectors of words given as characters."""
 

@@ -38,6 +38,7 @@ class ReferenceNetwork:
 
     name = "reference"
     batch_words = BATCH_WORDS
+    batch_sentences: int | None = None
 
     def __init__(self, config: BiLMConfig, weights: Weights, threads: int | None = None) -> None:
         """Rearrange the weights for speed, with the gates in the order i, f, o, j.

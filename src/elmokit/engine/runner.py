@@ -71,6 +71,11 @@ class Runner:
         return self._network.batch_words
 
     @property
+    def batch_sentences(self) -> int | None:
+        """Number of sentences from which on a batch may be half as large; None for no number."""
+        return self._network.batch_sentences
+
+    @property
     def marks(self) -> tuple[str, str]:
         """The words that mark the beginning and the end of a sentence."""
         return self._characters.marks
@@ -103,9 +108,18 @@ class Runner:
         Row i of the state belongs to sentence i. An empty sentence has no vectors, but its sentence
         marks are read, as in bilm-tf and AllenNLP.
         """
+        return self._run(self._mark(sentences), state, select, trim=1)
+
+    def embed(
+        self, sentences: Sequence[Sequence[str]], state: State, select: LayerSelector
+    ) -> list[FloatArray]:
+        """Like `run`, but without the state after the batch, which takes memory."""
+        return self._run(self._mark(sentences), state, select, trim=1, keep_state=False)[0]
+
+    def _mark(self, sentences: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+        """Return sentences with the words that mark their beginning and their end."""
         begin, end = self.marks
-        marked = [(begin, *sentence, end) for sentence in sentences]
-        return self._run(marked, state, select, trim=1)
+        return [(begin, *sentence, end) for sentence in sentences]
 
     def run_unmarked(
         self, sequences: Sequence[Sequence[str]], state: State, select: LayerSelector
@@ -117,9 +131,17 @@ class Runner:
         return self._run(sequences, state, select, trim=0)
 
     def _run(
-        self, sequences: Sequence[Sequence[str]], state: State, select: LayerSelector, trim: int
+        self,
+        sequences: Sequence[Sequence[str]],
+        state: State,
+        select: LayerSelector,
+        trim: int,
+        keep_state: bool = True,
     ) -> tuple[list[FloatArray], State]:
-        """Run a batch and drop `trim` words at both ends of every sequence."""
+        """Run a batch and drop `trim` words at both ends of every sequence.
+
+        Without `keep_state`, the state that is returned is the one before the batch.
+        """
         if not sequences:
             return [], state
         number: dict[str, int] = {}
@@ -131,6 +153,9 @@ class Runner:
         rows = packing.order.tolist()
         layers_LND, after = self._network.contextualize(words_NP, packing, state.select(rows))
         del words_NP
+        if keep_state:
+            state = state.replace(rows, after)
+        del after
         selected = select(layers_LND)
         del layers_LND  # unless it is what was selected; the results need memory, too
         row = packing.rows_of_words
@@ -138,7 +163,7 @@ class Runner:
             selected[..., row[stop - length + trim : stop - trim], :]
             for length, stop in zip(lengths, np.cumsum(lengths).tolist(), strict=True)
         ]
-        return results, state.replace(rows, after)
+        return results, state
 
     def settle(self, sentences: Sequence[Sequence[str]] | None = None) -> State:
         """Return the state (one row) after reading sentences in order, starting from zeros.

@@ -20,6 +20,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from elmokit.bilm.arrays import empty_array
 from elmokit.errors import FormatError
 
 
@@ -45,7 +46,7 @@ class WeightsFile:
         Raises:
             FormatError: The file was changed after it was opened.
         """
-        array = np.empty(shape, dtype)
+        array = empty_array(shape, dtype)
         buffer, done = memoryview(array.reshape(-1).view(np.uint8).data), 0
         while done < len(buffer):
             count = read_at(self._descriptor, buffer[done:], offset + done)
