@@ -237,7 +237,9 @@ def parse_text(text: bytes) -> tuple[str | None, list[str]]:
         entry = {"words": entry}
     identifier, words = entry.get("id"), entry.get("words")
     if not is_list_of_text(words) or not isinstance(identifier, str | None):
-        raise FormatError(f"an unfinished run holds the damaged sentence {entry!s:.100}")
+        raise FormatError(
+            f"an unfinished run holds a sentence that is damaged: {entry!s:.100}; expected words"
+        )
     return identifier, words
 
 
