@@ -52,7 +52,7 @@ SENTENCE_INDEX_BYTES = 64 << 20
 """Memory that `sentence_to_index` may take while it is collected: the text and the dict."""
 _ENTRY_BYTES = 160  # memory of one entry of a dict[str, str] in addition to its text
 _BATCH_BYTES = 1 << 20
-_DAMAGE = (OSError, LookupError, ValueError, TypeError, AttributeError)
+_DAMAGE = (OSError, LookupError, ValueError, TypeError, AttributeError, OverflowError)
 """What a file raises whose index holds something else than the words and numbers expected."""
 
 
