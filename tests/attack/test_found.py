@@ -261,6 +261,11 @@ def ids_that_are_none(path: Path) -> None:
     pq.write_table(table.append_column("id", pa.nulls(len(table), pa.string())), path)
 
 
+def ids_twice(path: Path) -> None:
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("id", table.column("id")), path)
+
+
 def change_rows(path: Path, rows: int) -> None:
     """Say in the footer that the file has another number of rows."""
     data = path.read_bytes()
@@ -322,6 +327,7 @@ FOUND: list[tuple[str, Callable[[Path], None]]] = [
     ("parquet", words_that_are_none),
     ("parquet", ids_that_are_none),
     ("parquet", more_rows_than_there_are),
+    ("parquet-ids", ids_twice),
     ("parquet-words", more_sentences_than_fit),
     ("parquet-words", words_of_a_table_that_are_none),
     ("parquet-words", vectors_of_a_table_that_are_none),

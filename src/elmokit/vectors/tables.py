@@ -236,7 +236,7 @@ def read_ids(file: Any, path: Path, sentences: int | None = None) -> list[str] |
                 if number < 0:
                     raise IndexError(f"there is a sentence {number}")
                 ids[number] = identifier
-    except (pa.ArrowException, OSError, IndexError, TypeError, ValueError) as error:
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
         raise FormatError(f"{path}: its ids cannot be read: {error}") from None
     if not is_list_of_text(ids):
         raise FormatError(f"{path} is damaged: its ids are {ids!s:.80}; expected text")
