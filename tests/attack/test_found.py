@@ -361,6 +361,17 @@ def test_it_is_refused(
         seed.read(seed.path)
 
 
+def test_a_tar_archive_of_holes_is_refused(
+    import_attack: Callable[[str], ModuleType], tmp_path: Path
+) -> None:
+    from elmokit import formats
+
+    data = import_attack("crafted").sparse_entry(b"saved_model.pb", 1 << 26)
+    (tmp_path / "holes.tar").write_bytes(data + bytes(1024))
+    with pytest.raises(ElmoError, match="holes in it"):
+        formats.read(tmp_path / "holes.tar")
+
+
 def test_a_footer_that_says_that_there_are_no_rows(tmp_path: Path) -> None:
     from elmokit.text.parquet import read_text_column
 
