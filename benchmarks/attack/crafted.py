@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import h5py  # here, since it runs `uname` when it is imported, which no case may do
 import numpy as np
 
 from elmokit import Elmo, formats, load_vectors
@@ -136,8 +137,6 @@ def npz_of_objects(source: random.Random, directory: Path) -> Callable[[], objec
 
 def hdf5_link(source: random.Random, directory: Path) -> Callable[[], object]:
     """An HDF5 file with a link, an external or a virtual dataset that leads to another file."""
-    import h5py
-
     secret = directory / "secret.h5"
     with h5py.File(secret, "w") as file:
         file["0"] = np.ones((2, 3), np.float32)
@@ -183,8 +182,6 @@ def _write_pair(directory: Path) -> None:
 
 def hdf5_bomb(source: random.Random, directory: Path) -> Callable[[], object]:
     """An HDF5 file whose dataset was never written and claims to be enormous."""
-    import h5py
-
     path = directory / "bomb.h5"
     shape = (source.choice((1 << 20, 1 << 27)), 1 << 10)
     chunks = (1, 1 << 10) if source.random() < 0.5 else None
@@ -223,6 +220,28 @@ def tar_bomb(source: random.Random, directory: Path) -> Callable[[], object]:
             for _ in range(200):
                 out.write(bytes(1 << 20))
     return _load(path)
+
+
+def tar_of_holes(source: random.Random, directory: Path) -> Callable[[], object]:
+    """A tar archive with a sparse file: a few bytes that claim to be gigabytes of zeros."""
+    path = directory / "holes.tar"
+    name = source.choice((b"saved_model.pb", b"variables/variables.index", b"assets/vocab.txt"))
+    path.write_bytes(sparse_entry(name, source.choice((1 << 31, 3 << 30, 1 << 40))) + bytes(1024))
+    return _load(path)
+
+
+def sparse_entry(name: bytes, size: int) -> bytes:
+    """Return the header of a file in a tar archive that is one hole of a size."""
+    header = bytearray(512)
+    header[: len(name)] = name
+    for place, text in ((100, b"0000644\0"), (108, b"0000000\0"), (116, b"0000000\0")):
+        header[place : place + 8] = text
+    for place, number in ((124, 0), (136, 0), (386, 0), (398, 0), (483, size)):
+        header[place : place + 12] = tarfile.itn(number, 12, tarfile.GNU_FORMAT)
+    header[156:157], header[257:265] = tarfile.GNUTYPE_SPARSE, b"ustar  \0"
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header)
 
 
 def manifest_that_leads_out(source: random.Random, directory: Path) -> Callable[[], object]:
@@ -303,6 +322,13 @@ def config_of_a_giant(source: random.Random, directory: Path) -> Callable[[], ob
 
 MAKERS: list[Callable[[random.Random, Path], Callable[[], object]]] = [
     *(pickle_in_torch_file, zip_bomb, npz_bomb, npz_of_objects, hdf5_link, hdf5_bomb),
-    *(tar_of_links, tar_bomb, manifest_that_leads_out, safetensors_that_lie, config_of_a_giant),
+    *(
+        tar_of_links,
+        tar_bomb,
+        tar_of_holes,
+        manifest_that_leads_out,
+        safetensors_that_lie,
+        config_of_a_giant,
+    ),
 ]
 """All kinds of hostile files."""

@@ -132,8 +132,13 @@ def lie_in_directory_of_zip(data: bytes, source: random.Random) -> bytes | None:
     changed = bytearray(data)
     place = source.choice(places)
     other = source.choice(places)
-    action = source.randrange(8)
-    if action == 0:  # methods: stored, deflated, bzip2, lzma, zstandard, xz, encrypted, none
+    action = source.randrange(9)
+    if action == 8:  # packed with LZMA, with properties that are none
+        struct.pack_into("<H", changed, place + 10, 14)
+        (start,) = struct.unpack_from("<I", data, place + 42)
+        start += 30 + sum(struct.unpack_from("<HH", data, start + 26))
+        changed[start : start + 9] = b"\x09\x14\5\0" + source.randbytes(5)
+    elif action == 0:  # methods: stored, deflated, bzip2, lzma, zstandard, xz, encrypted, none
         method = source.choice((0, 8, 9, 12, 14, 93, 95, 99, 1, 65535))
         struct.pack_into("<H", changed, place + 10, method)
     elif action == 1:

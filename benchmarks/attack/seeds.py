@@ -31,7 +31,7 @@ from elmokit.formats.onnx.metadata import make_metadata
 from elmokit.formats.torch_file import read_tensors
 from elmokit.json_text import seal
 from elmokit.text.vocabulary import Vocabulary
-from elmokit.vectors import embed_to_file
+from elmokit.vectors import embed_to_file, open_writer
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "golden"
 TINY = BiLMConfig(
@@ -222,6 +222,29 @@ def _vectors(name: str, **options: object) -> Maker:
         return Seed(directory / name, _read_vectors)
 
     return make
+
+
+def _named_vectors(name: str) -> Maker:
+    def make(directory: Path) -> Seed:
+        with open_writer(directory / name, signature={"model": "x"}, ids=True) as out:
+            for number, words in enumerate(SENTENCES[:3]):
+                vectors = np.full((len(words), 4), number, np.float32)
+                out.write(words, vectors, id=f"P{number}")
+        return Seed(directory / name, _read_vectors)
+
+    return make
+
+
+def chunked_vectors(directory: Path) -> Seed:
+    """An HDF5 file whose vectors are stored in packed chunks."""
+    import h5py
+
+    with h5py.File(directory / "chunked.hdf5", "w") as file:
+        for i, filters in enumerate(({}, {"compression": "gzip"}, {"shuffle": True})):
+            array = np.arange(60, dtype=np.float32).reshape(3, 5, 4)
+            checked = {"fletcher32": i > 0, **filters}
+            file.create_dataset(str(i), data=array, chunks=(2, 3, 4), **checked)
+    return Seed(directory / "chunked.hdf5", _read_vectors)
 
 
 def allennlp_vectors(directory: Path) -> Seed:
@@ -637,6 +660,7 @@ LIGHT: dict[str, Maker] = {
     "spool": spool,
     "npz": _vectors("v.npz"),
     "npz-plain": savez_vectors,
+    "npz-ids": _named_vectors("v.npz"),
     "measurement": measurement,
     "checkpoint": checkpoint,
     "tf": _golden("tf/one_layer"),
@@ -656,9 +680,12 @@ HEAVY: dict[str, Maker] = {
     "token-cache": token_cache_file,
     "h5": _vectors("v.h5"),
     "h5-plain": allennlp_vectors,
+    "h5-ids": _named_vectors("v.h5"),
+    "h5-chunks": chunked_vectors,
     "parquet": _vectors("v.parquet"),
     "parquet-words": _vectors("v.parquet", rows="words"),
     "parquet-pooled": _vectors("v.parquet", pooling="mean"),
+    "parquet-ids": _named_vectors("v.parquet"),
     "parquet-text": parquet_text,
     "index": index,
     "corpus": corpus,

@@ -16,6 +16,7 @@ import json
 import lzma
 import os
 import random
+import re
 import struct
 import tarfile
 import zipfile
@@ -29,6 +30,7 @@ from mutations import NUMBERS, TOKENS, VALUES, mutate, mutate_json
 
 from elmokit.formats import tf_index
 from elmokit.formats.crc32c import crc32c, mask_checksum
+from elmokit.formats.hdf5_input import lookup3
 
 Mutator = Callable[[bytes, random.Random, Sequence[bytes]], bytes]
 NAMES = (
@@ -222,6 +224,11 @@ def _npy(data: bytes, source: random.Random, others: Sequence[bytes]) -> bytes:
             ("{}", "1", header * 2, "__import__('os')", "(" * 400, "{'descr': []}", " " * 70_000)
         )
     text = header.encode("latin-1", "replace") + b"\n"
+    if array.dtype == np.uint8 and source.random() < 0.5:  # lines of JSON
+        lines = bytes(array).split(b"\n")
+        lines[source.randrange(len(lines))] = source.choice((b"3", b"[1]", b"{}", b'"ab"', b""))
+        body = b"\n".join(lines)
+        header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({len(body)},), }}"
     version = source.choice((1, 1, 1, 2, 3, 0, 9))
     length = struct.pack(
         "<H" if version == 1 else "<I", len(text) & (0xFFFF if version == 1 else -1)
@@ -232,16 +239,21 @@ def _npy(data: bytes, source: random.Random, others: Sequence[bytes]) -> bytes:
 
 
 def _hdf5(data: bytes, source: random.Random, others: Sequence[bytes]) -> bytes:
-    """Replace a dataset or an attribute of an HDF5 file by something else."""
+    """Replace a dataset, an attribute or strings of an HDF5 file, or change how it is stored."""
     import h5py
 
+    if source.random() < 0.5:
+        return _hdf5_metadata(data, source)
     buffer = io.BytesIO(data)
     with h5py.File(buffer, "r+") as file:
         names: list[str] = []
         file.visit(names.append)
         name = source.choice(names)
         item = file[name]
-        if source.random() < 0.3 and len(item.attrs):
+        if getattr(getattr(item, "dtype", None), "kind", "") == "O" and source.random() < 0.5:
+            texts = ("3", "[1, 2]", "{}", "null", '"abc"', '{"a": 1e999}', "[" * 3000, "x" * 9999)
+            item[source.randrange(item.size) if item.ndim else ()] = source.choice(texts)
+        elif source.random() < 0.3 and len(item.attrs):
             key = source.choice(list(item.attrs))
             item.attrs[key] = source.choice(_hdf5_values(source))
         else:
@@ -253,6 +265,41 @@ def _hdf5(data: bytes, source: random.Random, others: Sequence[bytes]) -> bytes:
             else:
                 _hdf5_other(file, name, source)
     return buffer.getvalue()
+
+
+_HDF5_PARTS = re.compile(
+    rb"\x89HDF|OHDR|OCHK|TREE|SNOD|HEAP|GCOL|BTHD|BTLF|BTIN|FRHP|FHDB|FHIB|\x01\x00[\x01-\x20]\x00\x01\x00\x00\x00"
+)
+"""How the parts of an HDF5 file begin; the last is a header without a name."""
+
+
+def _hdf5_metadata(data: bytes, source: random.Random) -> bytes:
+    """Change numbers in the structure of an HDF5 file, and give it checksums that fit."""
+    places = [match.start() for match in _HDF5_PARTS.finditer(data)]
+    changed = bytearray(data)
+    for _ in range(source.choice((1, 1, 2, 3))):
+        width = source.choice((1, 1, 2, 4, 8))
+        place = source.choice(places) + source.randrange(source.choice((16, 64, 300)))
+        place = min(place, len(data) - width)
+        old = int.from_bytes(changed[place : place + width], "little")
+        number = source.choice(
+            (old + 1, old - 1, old * 2, old ^ 1 << source.randrange(8), source.choice(NUMBERS))
+        )
+        if width == 8:  # mostly addresses
+            number = source.choice((number, source.choice(places), source.randrange(len(data))))
+        changed[place : place + width] = (number % (1 << 8 * width)).to_bytes(width, "little")
+    for place in places:
+        size = {b"BTHD": 38, b"FRHP": 146}.get(data[place : place + 4], 0)
+        if data[place : place + 4] == b"OHDR":
+            flags = changed[place + 5]
+            head = 6 + (16 if flags & 0x20 else 0) + (4 if flags & 0x10 else 0)
+            width = 1 << (flags & 3)
+            content = int.from_bytes(changed[place + head : place + head + width], "little")
+            size = head + width + content + 4
+        if 4 < size <= len(data) - place:
+            end = place + size
+            changed[end - 4 : end] = struct.pack("<I", lookup3(bytes(changed[place : end - 4])))
+    return bytes(changed)
 
 
 def _hdf5_values(source: random.Random) -> list[Any]:

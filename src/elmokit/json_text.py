@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 DEEPEST = 50
 """How deep the lists and objects of a model's file may be nested."""
@@ -70,6 +70,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ValueError(f"it has the key {twice[:60]!r} twice")
     return content
+
+
+def is_list_of_text(value: object) -> TypeGuard[list[str]]:
+    """Return whether a value of JSON is a list of strings, such as the words of a sentence."""
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def seal(content: Mapping[str, Any]) -> dict[str, Any]:

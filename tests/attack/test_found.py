@@ -184,6 +184,123 @@ def clip_that_no_float_can_hold(path: Path) -> None:
     (path / "options.json").write_text(json.dumps(options))
 
 
+def entry_of_no_lzma(path: Path) -> None:
+    """Say that the last entry of an archive is packed with LZMA, with properties that none has."""
+    data = bytearray(path.read_bytes())
+    place = data.rfind(b"PK\1\2")
+    struct.pack_into("<H", data, place + 10, 14)
+    (start,) = struct.unpack_from("<I", data, place + 42)
+    name, extra = struct.unpack_from("<HH", data, start + 26)
+    begin = start + 30 + name + extra
+    data[begin : begin + 9] = b"\x09\x14\x05\0\xff\0\0\0\1"
+    path.write_bytes(data)
+
+
+def replace_in_npz(path: Path, name: str, array: np.ndarray) -> None:
+    with np.load(path) as old:
+        arrays = dict(old)
+    np.savez(path, **(arrays | {name: array}))
+
+
+def words_that_are_numbers(path: Path) -> None:
+    with np.load(path) as old:
+        lines = bytes(old["words"]).splitlines()
+    text = b"\n".join([b"3"] * len(lines)) + b"\n"
+    replace_in_npz(path, "words", np.frombuffer(text, np.uint8))
+
+
+def lengths_of_two_axes(path: Path) -> None:
+    replace_in_npz(path, "lengths", np.zeros((4, 2), np.int32))
+
+
+def lengths_of_text(path: Path) -> None:
+    replace_in_npz(path, "lengths", np.array(["a"] * 4))
+
+
+def ids_of_other_sentences(path: Path) -> None:
+    replace_in_npz(path, "ids", np.array(["a"]))
+
+
+def bomb_of_zeros(path: Path) -> None:
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        head = io.BytesIO()
+        shape = {"descr": "<f4", "fortran_order": False, "shape": (1, 1 << 26)}
+        np.lib.format.write_array_header_1_0(head, shape)
+        with archive.open("3.npy", "w") as entry:
+            entry.write(head.getvalue())
+            for _ in range(256):
+                entry.write(bytes(1 << 20))
+
+
+def replace_column(path: Path, name: str, column: object) -> None:
+    table = pq.read_table(path)
+    place = table.column_names.index(name)
+    pq.write_table(table.set_column(place, name, column), path)
+
+
+def vectors_of_text(path: Path) -> None:
+    shapes = pq.read_table(path).column("shape").to_pylist()
+    column = [["x"] * int(np.prod(shape)) for shape in shapes]
+    replace_column(path, "vectors", pa.array(column, pa.list_(pa.string())))
+
+
+def vectors_with_holes(path: Path) -> None:
+    shapes = pq.read_table(path).column("shape").to_pylist()
+    column = [[None] * int(np.prod(shape)) for shape in shapes]
+    replace_column(path, "vectors", pa.array(column, pa.list_(pa.float32())))
+
+
+def words_that_are_none(path: Path) -> None:
+    words = pq.read_table(path).column("words").to_pylist()
+    column = [[None] * len(sentence) for sentence in words]
+    replace_column(path, "words", pa.array(column, pa.list_(pa.string())))
+
+
+def ids_that_are_none(path: Path) -> None:
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("id", pa.nulls(len(table), pa.string())), path)
+
+
+def ids_twice(path: Path) -> None:
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("id", table.column("id")), path)
+
+
+def change_rows(path: Path, rows: int) -> None:
+    """Say in the footer that the file has another number of rows."""
+    data = path.read_bytes()
+    count = pq.read_metadata(path).num_rows
+    old = b"\x16" + bytes([2 * count]) + b"\x19\x1c"  # a number, and a list of one row group
+    assert data.count(old) == 1
+    path.write_bytes(data.replace(old, b"\x16" + bytes([2 * rows]) + b"\x19\x1c"))
+
+
+def more_rows_than_there_are(path: Path) -> None:
+    change_rows(path, 60)
+
+
+def change_sentences(path: Path, count: object) -> None:
+    from elmokit.json_text import seal
+
+    table = pq.read_table(path)
+    metadata = json.loads(table.schema.metadata[b"elmokit"])
+    metadata = seal(metadata | {"sentences": count})
+    pq.write_table(table.replace_schema_metadata({"elmokit": json.dumps(metadata)}), path)
+
+
+def more_sentences_than_fit(path: Path) -> None:
+    change_sentences(path, 10**15)
+
+
+def words_of_a_table_that_are_none(path: Path) -> None:
+    replace_column(path, "word", pa.nulls(len(pq.read_table(path)), pa.string()))
+
+
+def vectors_of_a_table_that_are_none(path: Path) -> None:
+    column = pq.read_table(path).column("vector")
+    replace_column(path, "vector", pa.nulls(len(column), column.type))
+
+
 FOUND: list[tuple[str, Callable[[Path], None]]] = [
     ("allennlp", clip_that_no_float_can_hold),
     ("allennlp", weights_of_long_doubles),
@@ -199,6 +316,21 @@ FOUND: list[tuple[str, Callable[[Path], None]]] = [
     ("h5-plain", strings_of_no_type),
     ("index", index_without_a_version),
     ("npz", array_of_an_impossible_shape),
+    ("npz", words_that_are_numbers),
+    ("npz", lengths_of_two_axes),
+    ("npz", lengths_of_text),
+    ("npz", ids_of_other_sentences),
+    ("npz-plain", entry_of_no_lzma),
+    ("npz-plain", bomb_of_zeros),
+    ("parquet", vectors_of_text),
+    ("parquet", vectors_with_holes),
+    ("parquet", words_that_are_none),
+    ("parquet", ids_that_are_none),
+    ("parquet", more_rows_than_there_are),
+    ("parquet-ids", ids_twice),
+    ("parquet-words", more_sentences_than_fit),
+    ("parquet-words", words_of_a_table_that_are_none),
+    ("parquet-words", vectors_of_a_table_that_are_none),
     ("parquet", shapes_of_text),
     ("parquet-pooled", sentences_of_objects),
     ("parquet-words", column_of_another_type),
@@ -227,6 +359,26 @@ def test_it_is_refused(
         seed.sign(seed.path, name)
     with pytest.raises(ElmoError):
         seed.read(seed.path)
+
+
+def test_a_tar_archive_of_holes_is_refused(
+    import_attack: Callable[[str], ModuleType], tmp_path: Path
+) -> None:
+    from elmokit import formats
+
+    data = import_attack("crafted").sparse_entry(b"saved_model.pb", 1 << 26)
+    (tmp_path / "holes.tar").write_bytes(data + bytes(1024))
+    with pytest.raises(ElmoError, match="holes in it"):
+        formats.read(tmp_path / "holes.tar")
+
+
+def test_a_footer_that_says_that_there_are_no_rows(tmp_path: Path) -> None:
+    from elmokit.text.parquet import read_text_column
+
+    pq.write_table(pa.table({"text": ["a", "b"]}), tmp_path / "t.parquet")
+    change_rows(tmp_path / "t.parquet", 0)
+    rows = list(read_text_column(str(tmp_path / "t.parquet"), None))
+    assert [row for row, _ in rows] in ([], ["a", "b"])
 
 
 @pytest.mark.parametrize(

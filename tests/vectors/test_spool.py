@@ -133,7 +133,9 @@ def test_a_header_that_is_none_is_damaged(stopped, text):
         open_writer(path, signature=SIGNATURE)
 
 
-@pytest.mark.parametrize("text", [b"nothing", b"{}"])
+@pytest.mark.parametrize(
+    "text", [b"nothing", b"{}", b"3", b"[1]", b'{"words": "ab"}', b'{"words": [], "id": 3}']
+)
 def test_a_sentence_that_is_none_is_damaged(text):
     with pytest.raises(FormatError, match="a sentence that is damaged"):
         spool.parse_text(text)

@@ -17,16 +17,12 @@ import numpy.typing as npt
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.model import BiLM, hash_content
 from elmokit.bilm.weights import DIRECTIONS, SOFTMAX, expected_shapes
-from elmokit.errors import ElmoError, FormatError, InputError
+from elmokit.errors import FormatError, InputError
 from elmokit.formats.detect import PLAIN_NAMES, DetectedModel
-from elmokit.formats.hdf5 import (
-    check_no_external_links,
-    check_storage,
-    open_hdf5,
-    read_array,
-)
+from elmokit.formats.hdf5 import HDF5Dataset, HDF5Group, open_hdf5, read_array
 from elmokit.formats.hdf5_group import RESERVED_NAMES, take_group, write_group
 from elmokit.formats.hdf5_writing import create_hdf5, write_dataset
+from elmokit.formats.source import LARGEST_RATIO
 from elmokit.formats.stored_arrays import AnyArray, StoredArrays, WeightsFile, divide
 from elmokit.staging import replace_files
 from elmokit.text.vocabulary import Vocabulary
@@ -87,8 +83,8 @@ def read(detected: DetectedModel) -> BiLM:
     options = source.read_json(detected.options)
     file = source.describe(detected.weights)
     try:
-        with source.open(detected.weights) as raw, open_hdf5(raw, file) as hdf5:
-            check_no_external_links(hdf5, file)
+        with source.open(detected.weights) as raw:
+            hdf5 = open_hdf5(raw, file)
             datasets = _datasets(hdf5, file)
             config = _config(options, datasets)
             path = source.locate(detected.weights)
@@ -98,10 +94,8 @@ def read(detected: DetectedModel) -> BiLM:
                 weights |= _take(entry, config, datasets, file, stored)
             own = take_group(hdf5, datasets, file)
             extra = {name: _read_extra(dataset, file) for name, dataset in datasets.items()}
-    except ElmoError:
-        raise
-    except Exception as error:  # a damaged file can raise nearly anything inside h5py
-        raise FormatError(f"{file} cannot be read as HDF5: {error}") from None
+    except OSError as error:
+        raise FormatError(f"{file} cannot be read: {error}") from None
     vocabulary = None
     if detected.vocabulary is not None:
         vocabulary = Vocabulary.parse(
@@ -121,39 +115,33 @@ def read(detected: DetectedModel) -> BiLM:
 def read_lstm_weights(path: Path, config: BiLMConfig) -> dict[str, npt.NDArray[Any]]:
     """Read only the weights of the LSTMs from an HDF5 file, by their canonical names."""
     try:
-        with path.open("rb") as raw, open_hdf5(raw, str(path)) as hdf5:
-            check_no_external_links(hdf5, str(path))
-            datasets = _datasets(hdf5, str(path))
+        with path.open("rb") as raw:
+            datasets = _datasets(open_hdf5(raw, str(path)), str(path))
             weights: dict[str, AnyArray] = {}
             for entry in hdf5_layout(config):
                 if entry.name.startswith("RNN_"):
                     weights |= _take(entry, config, datasets, str(path), None)
             return dict(StoredArrays(weights))
-    except ElmoError:
-        raise
-    except Exception as error:  # a damaged file can raise nearly anything inside h5py
-        raise FormatError(f"{path} cannot be read as HDF5: {error}") from None
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read: {error}") from None
 
 
-def _datasets(hdf5: Any, file: str) -> dict[str, Any]:
-    """Return all datasets by their path; raise `FormatError` if one is stored in another file."""
-    import h5py
-
-    datasets: dict[str, Any] = {}
-
-    def visit(name: str, item: Any) -> None:
-        if not isinstance(item, h5py.Dataset):
-            return
-        check_storage(item, file, name)
-        datasets[name] = item
-
-    hdf5.visititems(visit)
+def _datasets(hdf5: HDF5Group, file: str) -> dict[str, HDF5Dataset]:
+    """Return all datasets by their path; raise `FormatError` if they would fill the memory."""
+    datasets = hdf5.walk()
+    total = sum(dataset.nbytes for dataset in datasets.values())
+    if total > LARGEST_RATIO * hdf5.file_size + LARGEST_EXTRA:
+        raise FormatError(
+            f"{file} has {hdf5.file_size:,} bytes and claims {total:,} bytes of numbers; weights "
+            "never compress that well"
+        )
     return datasets
 
 
-def _config(options: Mapping[str, Any], datasets: Mapping[str, Any]) -> BiLMConfig:
+def _config(options: Mapping[str, Any], datasets: Mapping[str, HDF5Dataset]) -> BiLMConfig:
     """Return the architecture, from options.json and from what only the weights show."""
-    rows = datasets["char_embed"].shape[0] if "char_embed" in datasets else None
+    embedding = datasets.get("char_embed")
+    rows = embedding.shape[0] if embedding is not None and embedding.shape else None
     char_cnn = options.get("char_cnn")
     stated = char_cnn.get("n_characters") if isinstance(char_cnn, dict) else None
     fits = isinstance(stated, int) and rows is not None and rows in (stated, stated - 1)
@@ -168,7 +156,7 @@ def _config(options: Mapping[str, Any], datasets: Mapping[str, Any]) -> BiLMConf
 def _take(
     entry: DatasetMapping,
     config: BiLMConfig,
-    datasets: dict[str, Any],
+    datasets: dict[str, HDF5Dataset],
     file: str,
     stored: WeightsFile | None,
 ) -> dict[str, AnyArray]:
@@ -189,14 +177,13 @@ def _take(
     return divide(read_array(dataset, stored), {name: shapes[name] for name in entry.ours})
 
 
-def _read_extra(dataset: Any, file: str) -> npt.NDArray[Any]:
+def _read_extra(dataset: HDF5Dataset, file: str) -> npt.NDArray[Any]:
     if dataset.dtype.kind not in "fiub" or dataset.nbytes > LARGEST_EXTRA:
         raise FormatError(
             f"{file}: {dataset.name} ({dataset.dtype}, {dataset.nbytes:,} bytes) is not part of a "
             "biLM; remove it from the file"
         )
-    array: npt.NDArray[Any] = dataset[...]
-    return array
+    return dataset.read()
 
 
 # -- writing -----------------------------------------------------------------------------------

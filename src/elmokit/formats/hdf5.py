@@ -1,277 +1,295 @@
-"""Reading datasets of untrusted HDF5 files: on demand if possible, never from other files.
+"""Reading untrusted HDF5 files, without the library of HDF5 and never from other files.
 
-The HDF5 library walks through the heaps in which it keeps strings without looking where it is: an
-entry of zero bytes makes it loop for ever. So it reads through a Python file here, which checks a
-heap before the library sees it.
+    with open("weights.hdf5", "rb") as raw:
+        file = open_hdf5(raw, "weights.hdf5")
+        file.open("CNN/W_cnn_0").read()         # an array
+        file.find("elmokit").attribute("job")   # None if there is none
+
+What is read is a list of what is allowed, not of what is forbidden: groups, and datasets of numbers
+and strings, as h5py writes them by default, or for HDF5 1.8. Everything else is refused.
 """
 
 from __future__ import annotations
 
-import io
 import math
-import os
-import re
-import struct
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, BinaryIO
 
 import numpy.typing as npt
 
 from elmokit.errors import FormatError
-from elmokit.formats.stored_arrays import AnyArray, StoredArray, WeightsFile, read_at
+from elmokit.formats.hdf5_data import (
+    STRINGS,
+    ChunkFilter,
+    DataLayout,
+    StoredNumbers,
+    StringHeaps,
+    read_filters,
+    read_layout,
+    read_shape,
+    read_type,
+)
+from elmokit.formats.hdf5_input import (
+    UNDEFINED,
+    Fields,
+    HDF5Input,
+    MessageKind,
+    ObjectHeader,
+    open_root,
+)
+from elmokit.formats.hdf5_links import (
+    EXTERNAL,
+    HARD,
+    HashedLinks,
+    HDF5Link,
+    find_attribute,
+    read_link,
+    read_symbol_table,
+)
+from elmokit.formats.stored_arrays import AnyArray, StoredArray, WeightsFile
 
-_HEAP = b"GCOL\1\0\0\0"
-"""How a heap of strings begins. Text has no such bytes, and numbers have them by intent only."""
-_BEGIN = re.compile(re.escape(_HEAP))
-_HEAP_SIZE = struct.Struct("<Q")
-_ENTRY = struct.Struct("<HHIQ")
-"""Head of an entry of a heap: its number, 0 for free space, references, nothing, and its size."""
+_DEEPEST = 32
+"""Number of groups at most that are inside each other."""
+_LINK_BYTES = 12
+"""Bytes that a link takes in a file at least."""
 
 
-_GZIP, _SHUFFLE, _FLETCHER32 = 1, 2, 3
-_FILTERS = (_GZIP, _SHUFFLE, _FLETCHER32)
-"""Filters of HDF5 whose result can be checked."""
-_STRING_BYTES = 16
-"""Bytes of a string in its dataset: its length, and where it is in a heap."""
-_MOST_OVERHEAD = 1 << 16
-"""Bytes at most by which a packed chunk may be larger than an unpacked one."""
-
-
-def open_hdf5(raw: BinaryIO, name: str) -> Any:
-    """Return an untrusted file as `h5py.File`, which reads through checks.
+def open_hdf5(raw: BinaryIO, name: str) -> HDF5Group:
+    """Return the root group of an untrusted file.
 
     Args:
         raw: The file, which has to stay open.
         name: Its name for error messages.
     """
-    import h5py
-
-    return h5py.File(_CheckedInput(raw, name), "r")
-
-
-class _CheckedInput:
-    """A file for HDF5 that raises `FormatError` before the library gets a heap that is damaged."""
-
-    def __init__(self, raw: BinaryIO, name: str) -> None:
-        self._raw, self._name = raw, name
-        self._size = raw.seek(0, os.SEEK_END)
-        self._position = 0
-        self._checked: set[int] = set()
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
-        self._position = start + offset
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def read(self, size: int = -1) -> bytes:
-        end = self._size if size < 0 else min(self._size, self._position + size)
-        buffer = bytearray(max(0, end - self._position))
-        return bytes(buffer[: self.readinto(buffer)])
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        start = self._position
-        if not 0 <= start < self._size:
-            return 0  # as the library's own files do, where an address is damaged
-        count = self._read_at(view, start)
-        self._position += count
-        # The library may have the beginning of a heap from an earlier read.
-        before = bytearray(min(start, len(_HEAP) - 1))
-        self._read_at(memoryview(before), start - len(before))
-        self._check_heaps(before + view[: len(_HEAP) - 1], start - len(before))
-        self._check_heaps(view[:count], start)
-        return count
-
-    def _read_at(self, view: memoryview, offset: int) -> int:
-        done = 0
-        while done < len(view):
-            if isinstance(self._raw, io.FileIO):  # the position may be shared after a fork
-                count = read_at(self._raw.fileno(), view[done:], offset + done)
-            else:
-                self._raw.seek(offset + done)
-                count = self._raw.readinto(view[done:])  # type: ignore[attr-defined]
-            if not count:
-                break
-            done += count
-        return done
-
-    def _check_heaps(self, block: bytearray | memoryview, start: int) -> None:
-        for match in _BEGIN.finditer(block):
-            place = start + match.start()
-            if place not in self._checked:
-                self._check_heap(place)
-                self._checked.add(place)
-
-    def _check_heap(self, start: int) -> None:
-        """Walk through a heap as the library does; raise `FormatError` if that does not end."""
-        head = bytearray(len(_HEAP) + _HEAP_SIZE.size)
-        if self._read_at(memoryview(head), start) < len(head):
-            return  # the library notices
-        size = _HEAP_SIZE.unpack_from(head, len(_HEAP))[0]
-        if start + size > self._size:
-            return
-        heap = bytearray(size)
-        self._read_at(memoryview(heap), start)
-        place = len(head)
-        while place + _ENTRY.size <= size:
-            number, _, _, used = _ENTRY.unpack_from(heap, place)
-            step = used if number == 0 else _ENTRY.size + (used + 7) // 8 * 8
-            if step < _ENTRY.size or place + step > size:
-                raise FormatError(
-                    f"{self._name} is damaged: an entry of {used:,} bytes in the heap at byte "
-                    f"{start:,}"
-                )
-            place += step
+    file = HDF5Input(raw, name)
+    header = ObjectHeader(file, open_root(file))
+    if not _is_group(header):
+        raise file.damage("it has no root group")
+    return HDF5Group(header, "", StringHeaps(file))
 
 
-def check_type(stored: Any, file: str, name: str) -> None:
-    """Raise `FormatError` if a dataset or an attribute holds neither numbers nor strings.
-
-    The library crashes while it reads a sequence of variable length whose kind is damaged.
-
-    Args:
-        stored: Identifier of the dataset or the attribute.
-        file: Name of the file for error messages.
-        name: Name of the dataset or the attribute.
-    """
-    from h5py import h5t
-
-    kind = stored.get_type().get_class()
-    if kind not in (h5t.INTEGER, h5t.FLOAT, h5t.STRING, h5t.ENUM):
-        raise FormatError(
-            f"{file} is damaged: {name} holds neither numbers nor strings; make the file again, or "
-            "get it again from where it came from"
-        )
+def _is_group(header: ObjectHeader) -> bool:
+    return header.has(MessageKind.SYMBOL_TABLE) or header.has(MessageKind.LINK_INFO)
 
 
-def read_attribute(target: Any, name: str, file: str) -> Any:
-    """Return an attribute of a group or a dataset, None if it has none of that name.
+class _HDF5Object:
+    """What groups and datasets have in common: a name and attributes."""
 
-    Args:
-        target: The group or dataset.
-        name: Name of the attribute.
-        file: Name of the file for error messages.
-    """
-    if name not in target.attrs:
+    def __init__(self, header: ObjectHeader, name: str, heaps: StringHeaps) -> None:
+        self.name = name
+        """Path from the root group."""
+        self._header, self._heaps, self._file = header, heaps, header.file
+
+    def attribute(self, name: str) -> Any:
+        """Return an attribute: bytes, text, a number or an array; None if there is none."""
+        file = self._file
+        for message in self._attribute_messages(name.encode()):
+            fields = Fields(message, file, "an attribute")
+            version, flags = fields.number(1), fields.number(1)
+            if version not in (1, 2, 3) or (version > 1 and flags):
+                raise file.damage("an attribute is stored in a way that elmokit does not read")
+            sizes = [fields.number(2) for _ in range(3)]
+            fields.take(1 if version == 3 else 0)
+            padded = [-(-size // 8) * 8 if version == 1 else size for size in sizes]
+            found, kind, space = (fields.take(size) for size in padded)
+            if found[: sizes[0]].rstrip(b"\0") == name.encode():
+                return self._attribute_value(name, kind, space, fields)
         return None
-    check_type(target.attrs.get_id(name), file, name)
-    return target.attrs[name]
+
+    def _attribute_messages(self, name: bytes) -> Iterator[bytes]:
+        """Yield the messages of attributes, at least those that have a name."""
+        yield from self._header.all(MessageKind.ATTRIBUTE)
+        info = self._header.only(MessageKind.ATTRIBUTE_INFO)
+        if info is not None:
+            fields = Fields(info, self._file, "a list of attributes")
+            fields.expect(b"\0")
+            fields.take(2 if fields.number(1) & 1 else 0)
+            heap, tree = fields.number(), fields.number()
+            if heap != UNDEFINED:
+                yield from find_attribute(self._file, heap, tree, name)
+
+    def _attribute_value(self, name: str, kind: bytes, space: bytes, fields: Fields) -> Any:
+        file = self._file
+        shape, dtype = read_shape(file, space), read_type(file, Fields(kind, file, "a type"))
+        if shape is None:
+            raise file.damage(f"the attribute {name} is empty")
+        size = math.prod(shape) * (16 if dtype == STRINGS else dtype.itemsize)
+        layout = DataLayout(content=fields.take(size))
+        value = StoredNumbers(file, shape, dtype, layout, (), self._heaps, name).read()
+        if value.shape:
+            return value
+        if dtype == STRINGS:
+            return value.item().decode("utf-8", "surrogateescape")
+        return value[()]
 
 
-def check_storage(dataset: Any, file: str, name: str) -> None:
-    """Raise `FormatError` if a dataset is in another file, or in pieces that are damaged."""
-    if dataset.external is not None or dataset.is_virtual:
-        raise FormatError(
-            f"{file}: {name} stores its numbers in another file; elmokit reads nothing outside the "
-            "model file. Copy the numbers into the file"
-        )
-    if dataset.chunks is not None:
-        _check_chunks(dataset, file, name)
+class HDF5Group(_HDF5Object):
+    """A group of a file: groups and datasets by name."""
 
+    @cached_property
+    def _links(self) -> dict[str, HDF5Link] | HashedLinks:
+        symbols = self._header.only(MessageKind.SYMBOL_TABLE)
+        if symbols is not None:
+            return read_symbol_table(self._file, symbols)
+        fields = Fields(self._header.only(MessageKind.LINK_INFO) or b"", self._file, "a group")
+        fields.expect(b"\0")
+        fields.take(8 if fields.number(1) & 1 else 0)
+        heap, tree = fields.number(), fields.number()
+        if heap != UNDEFINED:
+            return HashedLinks(self._file, heap, tree)
+        links: dict[str, HDF5Link] = {}
+        for message in self._header.all(MessageKind.LINK):
+            name, link = read_link(self._file, message)
+            if name in links:
+                raise self._file.damage(f"a group has the name {name!r:.80} twice")
+            links[name] = link
+        return links
 
-def _check_chunks(dataset: Any, file: str, name: str) -> None:
-    """Raise `FormatError` unless every chunk of a dataset unpacks to the size of a chunk.
+    @property
+    def file_size(self) -> int:
+        """Size of the file in bytes."""
+        return self._file.size
 
-    The library does not compare the two, and reads behind the end of a chunk that is too short.
-    """
-    stored = dataset.id
-    properties = stored.get_create_plist()
-    filters = [properties.get_filter(i)[0] for i in range(properties.get_nfilters())]
-    width = _STRING_BYTES if dataset.dtype.kind == "O" else stored.get_type().get_size()
-    expected = math.prod(dataset.chunks) * width
-    for chunk in _list_chunks(stored):
-        applied = [each for i, each in enumerate(filters) if not chunk.filter_mask >> i & 1]
-        if unknown := [each for each in applied if each not in _FILTERS or applied.count(each) > 1]:
+    def __len__(self) -> int:
+        return self._links.count if isinstance(self._links, HashedLinks) else len(self._links)
+
+    def __contains__(self, name: str) -> bool:
+        return self._find_link(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._all_links())
+
+    def _all_links(self) -> Iterator[tuple[str, HDF5Link]]:
+        links = self._links
+        return links.all() if isinstance(links, HashedLinks) else iter(links.items())
+
+    def _find_link(self, name: str) -> HDF5Link | None:
+        links = self._links
+        return links.find(name) if isinstance(links, HashedLinks) else links.get(name)
+
+    def find(self, path: str) -> HDF5Group | HDF5Dataset | None:
+        """Return a group or a dataset below this one; None if there is none of that name.
+
+        Raises:
+            FormatError: A part of the path is a link to another file, or to another name.
+        """
+        found: HDF5Group | HDF5Dataset | None = self
+        for name in path.split("/"):
+            link = found._find_link(name) if isinstance(found, HDF5Group) else None
+            if link is None:
+                return None
+            if link.kind != HARD:
+                raise self._link_error(path, link)
+            found = self._open(link, path)
+        return found
+
+    def open(self, path: str) -> HDF5Dataset:
+        """Return a dataset below this group, or raise `FormatError` if there is none."""
+        found = self.find(path)
+        if not isinstance(found, HDF5Dataset):
             raise FormatError(
-                f"{file}: {name} is packed with the HDF5 filter {unknown[0]}, or with one "
-                "twice; expected gzip, shuffle, fletcher32 or none. Write the file again without it"
+                f"{self._file.name}: {path} is {'missing' if found is None else 'a group'}; "
+                "expected a dataset"
             )
-        size = chunk.size
-        if applied:
-            if size > expected + _MOST_OVERHEAD:
-                raise FormatError(f"{file} is damaged: a chunk of {name} has {size:,} bytes")
-            data = stored.read_direct_chunk(chunk.chunk_offset)[1]
-            size = _unpacked_size(data, applied, expected)
-        if size != expected:
-            raise FormatError(
-                f"{file} is damaged: a chunk of {name} has {size:,} bytes; expected {expected:,}"
-            )
+        return found
 
-
-def _list_chunks(stored: Any) -> list[Any]:
-    """Return where the chunks of a dataset are stored."""
-    if not hasattr(stored, "chunk_iter"):  # built with an HDF5 library before 1.12.3
-        return [stored.get_chunk_info(number) for number in range(stored.get_num_chunks())]
-    chunks: list[Any] = []
-    stored.chunk_iter(chunks.append)  # in one pass, where `get_chunk_info` searches anew each time
-    return chunks
-
-
-def _unpacked_size(data: bytes, applied: Sequence[int], expected: int) -> int:
-    """Return the size of a chunk after its filters are undone, as far as it is not too large."""
-    size = len(data)
-    for each in reversed(applied):
-        if each == _FLETCHER32:
-            size -= 4
-        elif each == _GZIP:
-            try:
-                size = _count_unpacked(data[: max(0, size)], expected)
-            except zlib.error:
-                return 0
-    return size
-
-
-def _count_unpacked(data: bytes, expected: int) -> int:
-    """Return the size of compressed data, or something larger than expected; keep none of it."""
-    unpacker, size = zlib.decompressobj(), 0
-    while data and size <= expected + _MOST_OVERHEAD:
-        size += len(unpacker.decompress(data, 1 << 20))
-        data = unpacker.unconsumed_tail
-    return size
-
-
-def check_no_external_links(group: Any, file: str) -> None:
-    """Raise `FormatError` if a group, or a group below it, has a link to another file.
-
-    Args:
-        group: An open HDF5 file, or a group of it.
-        file: Name of the file for error messages.
-    """
-    import h5py
-
-    seen = set()  # hard links can form a cycle
-    groups = [group]
-    while groups:
-        group = groups.pop()
-        if group.id in seen:
-            continue
-        seen.add(group.id)
-        for name in group:
-            link = group.get(name, getlink=True)
-            if isinstance(link, h5py.ExternalLink):
+    def walk(self) -> dict[str, HDF5Dataset]:
+        """Return all datasets below this group by their path; links to names are left out."""
+        datasets: dict[str, HDF5Dataset] = {}
+        waiting: list[tuple[HDF5Group, int]] = [(self, 0)]
+        seen = {self._header.address}  # hard links can form a cycle
+        used = 0
+        while waiting:
+            group, depth = waiting.pop()
+            used += len(group) * _LINK_BYTES
+            if depth > _DEEPEST or used > self._file.size:
+                raise self._file.damage("its groups hold each other")
+            for name, link in group._all_links():
                 path = f"{group.name}/{name}".lstrip("/")
-                raise FormatError(
-                    f"{file}: {path} is an external link to another file ({link.filename}); "
-                    "elmokit reads nothing outside the model file. Copy the data into the file"
-                )
-            if isinstance(link, h5py.HardLink) and group.get(name, getclass=True) is h5py.Group:
-                groups.append(group[name])
+                if link.kind == EXTERNAL:
+                    raise self._link_error(path, link)
+                if link.kind != HARD or link.address in seen:
+                    continue
+                seen.add(link.address)
+                found = self._open(link, path)
+                used += 0 if found is None else found._header.size
+                if isinstance(found, HDF5Group):
+                    waiting.append((found, depth + 1))
+                elif found is not None:
+                    datasets[path] = found
+        return datasets
+
+    def _open(self, link: HDF5Link, path: str) -> HDF5Group | HDF5Dataset | None:
+        header = ObjectHeader(self._file, link.address)
+        if _is_group(header):
+            return HDF5Group(header, path, self._heaps)
+        if header.has(MessageKind.LAYOUT):
+            return HDF5Dataset(header, path, self._heaps)
+        return None  # a type
+
+    def _link_error(self, path: str, link: HDF5Link) -> FormatError:
+        what = "a link"
+        if link.kind == EXTERNAL:
+            what = f"an external link to another file ({link.target!r})"
+        return FormatError(
+            f"{self._file.name}: {path} is {what}; elmokit reads nothing outside the file. Copy "
+            "the data into the file"
+        )
 
 
-def read_array(dataset: Any, file: WeightsFile | None) -> AnyArray:
+class HDF5Dataset(_HDF5Object):
+    """An array of numbers or strings in a file."""
+
+    def __init__(self, header: ObjectHeader, name: str, heaps: StringHeaps) -> None:
+        super().__init__(header, name, heaps)
+        file = header.file
+        if header.has(MessageKind.EXTERNAL):
+            raise FormatError(
+                f"{file.name}: {name} stores its numbers in another file; elmokit reads nothing "
+                "outside the model file. Copy the numbers into the file"
+            )
+        space, kind = header.only(MessageKind.DATASPACE), header.only(MessageKind.DATATYPE)
+        layout = header.only(MessageKind.LAYOUT)
+        if space is None or kind is None or layout is None:
+            raise file.damage(f"{name} has no shape, no type or no place")
+        shape = read_shape(file, space)
+        if shape is None:
+            raise file.damage(f"{name} is empty; expected an array")
+        self.shape = shape
+        """Shape of the array."""
+        self.dtype = read_type(file, Fields(kind, file, f"the type of {name}"))
+        """Type of the elements; `object` for strings that have no fixed size."""
+        packed = header.only(MessageKind.FILTERS)
+        filters: list[ChunkFilter] = [] if packed is None else read_filters(file, packed)
+        self._numbers = StoredNumbers(
+            file, shape, self.dtype, read_layout(file, layout), filters, heaps, name
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the array in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def offset(self) -> int | None:
+        """Position of the array in the file; None unless it is there in one piece."""
+        place = self._numbers.place
+        return None if place is None or place == UNDEFINED else self._file.base + place
+
+    def read(self, rows: slice | None = None) -> npt.NDArray[Any]:
+        """Return the array, or some of its rows; strings are bytes."""
+        return self._numbers.read(rows)
+
+
+def read_array(dataset: HDF5Dataset, file: WeightsFile | None) -> AnyArray:
     """Return where a dataset is in its file if it is contiguous there, else its content.
 
     Args:
-        dataset: An open HDF5 dataset.
+        dataset: A dataset.
         file: The file; None to read the numbers into memory.
     """
-    start = dataset.id.get_offset()
-    end = 0 if start is None else start + dataset.nbytes
-    if file is None or not 0 < end <= file.size:
-        array: npt.NDArray[Any] = dataset[...]
-        return array
+    start = dataset.offset
+    if file is None or start is None or start + dataset.nbytes > file.size:
+        return dataset.read()
     return StoredArray(file, start, dataset.dtype, dataset.shape)

@@ -19,7 +19,7 @@ from elmokit.bilm.mix import Mix
 from elmokit.bilm.model import BiLM, ExportOrigin
 from elmokit.bilm.state import State
 from elmokit.errors import FormatError
-from elmokit.formats.hdf5 import read_attribute
+from elmokit.formats.hdf5 import HDF5Dataset, HDF5Group
 from elmokit.formats.hdf5_writing import create_group, write_dataset
 
 GROUP = "elmokit"
@@ -43,11 +43,11 @@ class GroupContent(NamedTuple):
     """The complete model that the file was made from."""
 
 
-def take_group(hdf5: Any, datasets: dict[str, Any], file: str) -> GroupContent:
+def take_group(hdf5: HDF5Group, datasets: dict[str, HDF5Dataset], file: str) -> GroupContent:
     """Read the group, and remove its datasets from `datasets`.
 
     Args:
-        hdf5: The open file.
+        hdf5: The root group of the file.
         datasets: All datasets of the file by their names.
         file: Name of the file for messages.
     """
@@ -62,7 +62,7 @@ def take_group(hdf5: Any, datasets: dict[str, Any], file: str) -> GroupContent:
 
 
 def _take_pair(
-    datasets: dict[str, Any], first: str, second: str, file: str
+    datasets: dict[str, HDF5Dataset], first: str, second: str, file: str
 ) -> tuple[Any, Any] | None:
     found = {name: datasets.pop(name) for name in (first, second) if name in datasets}
     if not found:
@@ -74,15 +74,14 @@ def _take_pair(
             raise FormatError(
                 f"{file}: {name} holds {dataset.dtype} of shape {dataset.shape}; expected floats"
             )
-    return found[first][...], found[second][...]
+    return found[first].read(), found[second].read()
 
 
-def _read_origin(hdf5: Any, file: str) -> ExportOrigin | None:
-    import h5py
-
-    if not isinstance(hdf5.get(GROUP, getlink=True), h5py.HardLink):
+def _read_origin(hdf5: HDF5Group, file: str) -> ExportOrigin | None:
+    group = hdf5.find(GROUP)
+    if group is None:
         return None
-    found = [read_attribute(hdf5[GROUP], name, file) for name in ExportOrigin._fields]
+    found = [group.attribute(name) for name in ExportOrigin._fields]
     if found == [None, None]:
         return None
     for name, value in zip(ExportOrigin._fields, found, strict=True):

@@ -61,6 +61,11 @@ class TarArchive:
                 f"{path} holds {member.name[:100]!r}, which is a link, a device or a path that "
                 "leads out of the archive; nothing was read"
             )
+        if member.issparse():  # it unpacks to as many zeros as it says
+            raise FormatError(
+                f"{path} holds {member.name[:100]!r} with holes in it; nothing was read. Pack it "
+                "again without --sparse"
+            )
         name = str(PurePosixPath(*parts))
         if name in self._files:
             raise FormatError(f"{path} holds {name[:100]!r} twice; nothing was read")

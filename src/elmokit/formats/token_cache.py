@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
-from elmokit.errors import ElmoError, FormatError, InputError, ModelNotFound
+from elmokit.errors import FormatError, InputError, ModelNotFound
 from elmokit.formats.checked_rows import CheckedRows, row_checksums
-from elmokit.formats.hdf5 import (
-    check_no_external_links,
-    check_storage,
-    open_hdf5,
-    read_array,
-    read_attribute,
-)
+from elmokit.formats.hdf5 import HDF5Dataset, HDF5Group, open_hdf5, read_array
 from elmokit.formats.hdf5_writing import create_group, create_hdf5, write_dataset
 from elmokit.formats.stored_arrays import AnyArray, StoredArray, WeightsFile
 from elmokit.staging import replace_files, try_to_finish
@@ -260,14 +255,10 @@ def _read_words(vocabulary: str | Path | Sequence[str]) -> Sequence[str]:
 
 def _read_vectors(path: Path, words: Sequence[str]) -> AnyArray | CheckedRows:
     """Return the dataset; in its file, if it is contiguous there."""
-    import h5py
-
     try:
-        with path.open("rb") as raw, open_hdf5(raw, str(path)) as file:
-            check_no_external_links(file, str(path))
-            link = file.get(DATASET, getlink=True)
-            dataset: Any = file[DATASET] if isinstance(link, h5py.HardLink) else None
-            _check(dataset, path, list(file))
+        with path.open("rb") as raw:
+            file = open_hdf5(raw, str(path))
+            dataset = _find(file, path)
             vectors = read_array(dataset, WeightsFile(path))
             checksums = _read_checksums(file, dataset.shape, path, words)
             if isinstance(vectors, StoredArray):
@@ -278,36 +269,23 @@ def _read_vectors(path: Path, words: Sequence[str]) -> AnyArray | CheckedRows:
             if checksums is not None and not np.array_equal(row_checksums(vectors), checksums):
                 raise FormatError(f"{path} is damaged: the checksum of a row differs")
             return vectors.astype(np.float32)
-    except ElmoError:
-        raise
-    except (
-        OSError,
-        RuntimeError,
-        KeyError,
-        ValueError,
-        TypeError,
-    ) as error:  # raised by h5py for damaged files
-        raise FormatError(f"{path} cannot be read as HDF5: {error}") from None
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read: {error}") from None
 
 
 def _read_checksums(
-    file: Any, shape: tuple[int, ...], path: Path, words: Sequence[str]
+    file: HDF5Group, shape: tuple[int, ...], path: Path, words: Sequence[str]
 ) -> npt.NDArray[np.uint32] | None:
     """Return the checksum of each row; None if another program or an earlier version wrote."""
-    import h5py
-
-    if not isinstance(file.get(GROUP, getlink=True), h5py.HardLink):
+    if GROUP not in file:
         return None
-    dataset = file[CHECKSUMS]
-    if (
-        not isinstance(dataset, h5py.Dataset)
-        or dataset.shape != shape[:1]
-        or dataset.dtype != np.uint32
-    ):
-        raise FormatError(f"{path} is damaged: its checksums are {dataset!r}")
-    check_storage(dataset, str(path), CHECKSUMS)
-    checksums: npt.NDArray[np.uint32] = dataset[...]
-    stored = [read_attribute(dataset, name, str(path)) for name in ("checksum", "words")]
+    dataset = file.open(CHECKSUMS)
+    if dataset.shape != shape[:1] or dataset.dtype != np.uint32:
+        raise FormatError(
+            f"{path} is damaged: its checksums are {dataset.dtype} of shape {dataset.shape}"
+        )
+    checksums: npt.NDArray[np.uint32] = dataset.read()
+    stored = [dataset.attribute(name) for name in ("checksum", "words")]
     if not isinstance(stored[0], bytes) or stored[0] != _hash_checksums(checksums, shape):
         raise FormatError(f"{path} is damaged: its checksums have changed; make the cache again")
     if not isinstance(stored[1], bytes) or stored[1] != _hash_words(words):
@@ -318,16 +296,16 @@ def _read_checksums(
     return checksums
 
 
-def _check(dataset: Any, path: Path, names: list[str]) -> None:
-    import h5py
-
-    if not isinstance(dataset, h5py.Dataset):
+def _find(file: HDF5Group, path: Path) -> HDF5Dataset:
+    """Return the dataset of a token cache, or raise `FormatError`."""
+    dataset = file.find(DATASET)
+    if not isinstance(dataset, HDF5Dataset):
+        names = [name[:60] for name in islice(file, 4)]
         raise FormatError(
-            f"{path} is not a token cache: it holds {', '.join(names[:4]) or 'nothing'}; "
+            f"{path} is not a token cache: it holds {', '.join(names) or 'nothing'}; "
             f"expected a dataset `{DATASET}`"
         )
-    check_storage(dataset, str(path), DATASET)
-    if dataset.dtype.kind != "f" or dataset.dtype.itemsize > 8 or dataset.ndim != 2:
+    if dataset.dtype.kind != "f" or dataset.dtype.itemsize > 8 or len(dataset.shape) != 2:
         raise FormatError(
             f"{path}: {DATASET} is {dataset.dtype} of shape {dataset.shape}; expected floats of "
             "shape (V, P)"
@@ -337,3 +315,4 @@ def _check(dataset: Any, path: Path, names: list[str]) -> None:
             f"{path} is truncated or damaged: {DATASET} claims {dataset.nbytes:,} bytes, the file "
             f"has {path.stat().st_size:,}"
         )
+    return dataset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -41,8 +42,11 @@ def list_row_groups(name: str, column: str | None) -> list[RowGroup]:
             chosen = _choose_column(name, file.schema_arrow, column)
             read_first_rows(file, chosen)
             number = next(
-                k for k in range(len(file.schema)) if file.schema.column(k).path == chosen
+                (k for k in range(len(file.schema)) if file.schema.column(k).path == chosen), None
             )
+            if number is None:
+                raise FormatError(f"{name} is damaged: the column {chosen!r:.80} is not there")
+            total = os.path.getsize(name)
             groups = []
             for k in range(file.metadata.num_row_groups):
                 group = file.metadata.row_group(k)
@@ -50,8 +54,12 @@ def list_row_groups(name: str, column: str | None) -> list[RowGroup]:
                 first = chunk.data_page_offset
                 if chunk.has_dictionary_page and chunk.dictionary_page_offset:
                     first = min(first, chunk.dictionary_page_offset)
-                size = chunk.total_uncompressed_size
-                groups.append(RowGroup(group.num_rows, size, first, chunk.total_compressed_size))
+                size, length = chunk.total_uncompressed_size, chunk.total_compressed_size
+                if min(group.num_rows, size, first, length) < 0 or first + length > total:
+                    raise FormatError(
+                        f"{name} is damaged: a column has {length:,} bytes at byte {first:,}"
+                    )
+                groups.append(RowGroup(group.num_rows, size, first, length))
             return groups
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"{name} cannot be read as a Parquet file: {error}") from None
@@ -113,7 +121,7 @@ def read_text_column(
             for batch in file.iter_batches(BATCH_ROWS, columns=[chosen], row_groups=groups):
                 done += batch.num_rows
                 for row in batch.column(0).to_pylist():
-                    yield row, done / file.metadata.num_rows
+                    yield row, done / max(done, file.metadata.num_rows)
     except UnicodeDecodeError as error:
         raise InputError(f"{name}, before row {done}: the text is not UTF-8 ({error})") from None
     except (pa.ArrowException, OSError) as error:
@@ -129,7 +137,7 @@ def _choose_column(name: str, schema: Any, column: str | None) -> str:
         return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
     text_columns = [field.name for field in schema if is_text(field.type)]
-    available = f"its columns of strings are: {', '.join(text_columns) or 'none'}"
+    available = f"its columns of strings are: {', '.join(text_columns)[:300] or 'none'}"
     if column is not None:
         if column not in schema.names:
             raise InputError(f"{name} has no column {column!r}; {available}")

@@ -39,14 +39,9 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import FormatError
-from elmokit.formats.hdf5 import (
-    check_storage,
-    check_type,
-    open_hdf5,
-    read_attribute,
-)
+from elmokit.formats.hdf5 import HDF5Dataset, HDF5Group, open_hdf5
 from elmokit.formats.hdf5_writing import create_group, create_hdf5, without_times
-from elmokit.json_text import parse_json
+from elmokit.json_text import is_list_of_text, parse_json
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
 
 NAME = "hdf5"
@@ -57,10 +52,8 @@ SENTENCE_INDEX_BYTES = 64 << 20
 """Memory that `sentence_to_index` may take while it is collected: the text and the dict."""
 _ENTRY_BYTES = 160  # memory of one entry of a dict[str, str] in addition to its text
 _BATCH_BYTES = 1 << 20
-_BEST_COMPRESSION = 1100
-"""A dataset of more bytes than so many times those stored claims what it does not have."""
-_DAMAGE = (OSError, LookupError, RuntimeError, ValueError, TypeError, AttributeError)
-"""What h5py raises for damaged files."""
+_DAMAGE = (OSError, LookupError, ValueError, TypeError, AttributeError, OverflowError)
+"""What a file raises whose index holds something else than the words and numbers expected."""
 
 
 def check_installed() -> None:
@@ -177,21 +170,16 @@ class HDF5Reader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._raw = io.FileIO(path)
-        try:
-            self._file = open_hdf5(self._raw, str(path))
-        except BaseException as error:
-            self._raw.close()
-            if isinstance(error, _DAMAGE):
-                raise FormatError(f"{path} cannot be read as HDF5: {error}") from None
-            raise
         self.signature: dict[str, Any] | None = None
         self.job: str | None = None
         self._lengths: Any = None
         self._checksums: npt.NDArray[np.uint32] | None = None
-        self._pooled = False
+        self._pooled = self._has_ids = False
         self._sentences: dict[int, str] = {}
         try:
-            self.count = self._open_own() if "elmokit" in self._file else self._open_plain()
+            self._file = open_hdf5(self._raw, str(path))
+            group = self._file.find("elmokit")
+            self.count = self._open_plain() if group is None else self._open_own(group)
         except BaseException as error:
             self.close()
             if isinstance(error, _DAMAGE):
@@ -204,14 +192,15 @@ class HDF5Reader:
     def array(self, position: int) -> VectorArray:
         """Return the vectors of a sentence."""
         try:
-            array: VectorArray = self._dataset(str(position))[()]
-        except FormatError:
-            raise
-        except _DAMAGE as error:
+            dataset = self._file.find(str(position))
+            if not isinstance(dataset, HDF5Dataset):
+                raise OSError("it is not there")
+            array: VectorArray = dataset.read()
+        except OSError as error:
             raise FormatError(
                 f"{self.path}: sentence {position} of {self.count} cannot be read: {error}"
             ) from None
-        if getattr(array, "ndim", 0) not in ((1, 2) if self._pooled else (2, 3)) or (
+        if array.ndim not in ((1, 2) if self._pooled else (2, 3)) or (
             array.dtype.kind != "f" or array.dtype.itemsize > 8
         ):
             expected = "(D,) or (layers, D)" if self._pooled else "(T, D) or (layers, T, D)"
@@ -237,44 +226,44 @@ class HDF5Reader:
             # A word with a space in it looks like two words: better unknown than wrong.
             return split if len(split) == self.array(position).shape[-2] else None
         try:
-            text: bytes = self._dataset("elmokit/words")[position]
+            text: bytes = self._words.read(slice(position, position + 1)).item()
             words: list[str] = parse_json(text)
-        except FormatError:
-            raise
         except _DAMAGE as error:
             raise FormatError(
                 f"{self.path}: the words of sentence {position} cannot be read: {error}"
             ) from None
-        if len(words) != self._lengths[position]:
+        if not is_list_of_text(words) or len(words) != self._lengths[position]:
             raise FormatError(
-                f"{self.path} is damaged: sentence {position} has {len(words)} words, but "
-                f"{self._lengths[position]} according to the index"
+                f"{self.path} is damaged: sentence {position} has the words {words!s:.80}; "
+                f"expected {self._lengths[position]} words"
             )
         self._check(position, 1, lambda: _text_checksum(position, text))
         return words
 
     def ids(self) -> list[str] | None:
         """Return the ids of all sentences; None if they have none."""
-        if self._lengths is None or IDS not in self._file["elmokit"]:
+        if not self._has_ids:
             return None
         try:
-            dataset = self._dataset("elmokit/ids")
-            ids: list[str] = dataset.asstr()[:].tolist()
-            stored = self._attribute(dataset, "checksum")
+            dataset = self._file.open("elmokit/ids")
+            if dataset.shape != (self.count,):
+                raise FormatError(
+                    f"{self.path} is damaged: its ids have the shape {dataset.shape}; expected "
+                    f"{self.count} ids"
+                )
+            ids: list[str] = [text.decode() for text in dataset.read().tolist()]
+            stored = _as_text(dataset.attribute("checksum"))
             if stored is not None:
                 digest = hashlib.sha256()
                 _hash_ids(digest, ids)
                 if digest.hexdigest() != stored:
                     raise FormatError(f"{self.path} is damaged: the checksum of its ids differs")
-        except FormatError:
-            raise
         except _DAMAGE as error:
             raise FormatError(f"{self.path}: its ids cannot be read: {error}") from None
         return ids
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
         self._raw.close()
 
     def _check(self, position: int, column: int, checksum: Callable[[], int]) -> None:
@@ -285,39 +274,9 @@ class HDF5Reader:
                 f"sentence {position} differs; make the file again"
             )
 
-    def _attribute(self, target: Any, name: str) -> Any:
-        """Return an attribute of an object, None if it has none of that name."""
-        value = read_attribute(target, name, str(self.path))
-        return value.decode("ascii") if isinstance(value, bytes) else value
-
-    def _dataset(self, name: str) -> Any:
-        """Return a dataset whose numbers are in this file: nothing else may be read."""
-        import h5py
-
-        group = self._file
-        for part in name.split("/"):
-            link = group.get(part, getlink=True)
-            if link is not None and not isinstance(link, h5py.HardLink):
-                raise FormatError(
-                    f"{self.path}: {name} is a link; elmokit reads nothing outside the file. Copy "
-                    "the data into the file"
-                )
-            group = group[part]
-        if not isinstance(group, h5py.Dataset):
-            raise TypeError(f"{name} is not a dataset")  # the caller says what was expected
-        check_storage(group, str(self.path), name)
-        check_type(group.id, str(self.path), name)
-        if group.nbytes > _BEST_COMPRESSION * (group.id.get_storage_size() + 1024):
-            raise FormatError(
-                f"{self.path}: {name} claims {group.nbytes:,} bytes, but "
-                f"{group.id.get_storage_size():,} are stored"
-            )
-        return group
-
-    def _open_own(self) -> int:
-        group = self._file["elmokit"]
+    def _open_own(self, group: HDF5Group | HDF5Dataset) -> int:
         attributes = {
-            name: self._attribute(group, name)
+            name: _as_text(group.attribute(name))
             for name in ("layout", "signature", "job", "pooled", "checksum")
         }
         layout = int(attributes["layout"])
@@ -326,25 +285,32 @@ class HDF5Reader:
                 f"{self.path} has layout {layout}, but this version of elmokit reads up to "
                 f"{LAYOUT}; update it with: pip install -U elmokit"
             )
-        self.signature = parse_json(attributes["signature"])
-        self.job = attributes["job"]
-        self._lengths = self._dataset("elmokit/lengths")[:]
+        self.signature, self.job = parse_json(attributes["signature"]), attributes["job"]
+        self._lengths = self._file.open("elmokit/lengths").read()
+        if not isinstance(self.signature, dict) or not isinstance(self.job, str):
+            raise FormatError(f"{self.path} is damaged: it does not say how it was made")
+        if self._lengths.ndim != 1 or self._lengths.dtype.kind not in "iu":
+            raise FormatError(
+                f"{self.path} is damaged: its index is {_describe(self._lengths)}; expected "
+                "integers"
+            )
         self._pooled = bool(attributes["pooled"])
         if attributes["checksum"] is not None:
             self._open_checksums(attributes)
         count = len(self._lengths)
-        stored = len(self._file) - 1 - ("sentence_to_index" in self._file) - (IDS in group)
-        words = self._dataset("elmokit/words")
-        if stored != count or words.shape != (count,):
+        self._has_ids = self._file.find("elmokit/ids") is not None
+        stored = len(self._file) - 1 - ("sentence_to_index" in self._file) - self._has_ids
+        self._words = self._file.open("elmokit/words")
+        if stored != count or self._words.shape != (count,):
             raise FormatError(
                 f"{self.path} is damaged: it holds vectors of {stored} sentences and words of "
-                f"{words.shape[0]}, but {count} according to the index"
+                f"the shape {self._words.shape}, but {count} according to the index"
             )
         return count
 
     def _open_checksums(self, attributes: dict[str, Any]) -> None:
         """Read the checksums of the sentences, and compare the checksum of everything else."""
-        self._checksums = checksums_N2 = self._dataset("elmokit/checksums")[:]
+        self._checksums = checksums_N2 = self._file.open("elmokit/checksums").read()
         if self._checksums.shape != (len(self._lengths), 2):
             raise FormatError(f"{self.path} is damaged: it has checksums of other sentences")
         parts = [
@@ -377,12 +343,15 @@ class HDF5Reader:
                 f"but not number {missing}"
             )
         if "sentence_to_index" in self._file:
-            mapping = parse_json(self._dataset("sentence_to_index")[0])
+            mapping = parse_json(self._file.open("sentence_to_index").read(slice(0, 1)).item())
             self._sentences = {int(index): sentence for sentence, index in mapping.items()}
         return count
 
 
-def _describe(array: object) -> str:
-    if isinstance(array, np.ndarray):
-        return f"{array.dtype} of shape {array.shape}"
-    return type(array).__name__
+def _describe(array: VectorArray) -> str:
+    return f"{array.dtype} of shape {array.shape}"
+
+
+def _as_text(value: Any) -> Any:
+    """Return an attribute, as text if it is bytes."""
+    return value.decode("ascii") if isinstance(value, bytes) else value

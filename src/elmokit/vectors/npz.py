@@ -30,23 +30,23 @@ import zlib
 from array import array as numbers
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tokenize import TokenError
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 
 from elmokit.errors import FormatError
-from elmokit.json_text import parse_json
+from elmokit.json_text import is_list_of_text, parse_json
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
 
 NAME = "npz"
 LAYOUT = 2
 """Version of the layout; version 1 has no ids and no pooled vectors."""
-_DAMAGE = (
-    *(OSError, EOFError, KeyError, ValueError, TypeError, MemoryError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error, SyntaxError, TokenError, OverflowError),
-)
-"""What zipfile and NumPy raise for damaged files."""
+_DAMAGE = (ValueError, TypeError, OverflowError)
+"""What a file raises whose index holds something else than the words and numbers expected."""
+_LARGEST_RATIO = 20
+"""Compression ratio of a large array at most: vectors never compress that well."""
+_SMALL_BYTES = 1 << 26
+"""Size of an array in bytes that may have any compression ratio."""
 
 
 def check_installed() -> None:
@@ -180,7 +180,7 @@ class NpzReader:
         self.path = path
         try:
             self._zip = zipfile.ZipFile(path)
-        except _DAMAGE as error:
+        except Exception as error:  # a damaged archive can raise nearly anything inside zipfile
             raise FormatError(f"{path} cannot be read as an .npz file: {error}") from None
         self.signature: dict[str, Any] | None = None
         self.job: str | None = None
@@ -195,6 +195,8 @@ class NpzReader:
                 )
             if layout is not None:
                 self.signature = parse_json(str(self._load("signature")))
+                if not isinstance(self.signature, dict):
+                    raise ValueError("it does not say how it was made")
                 if "job.npy" in self._zip.NameToInfo:
                     self.job = str(self._load("job"))
             names = self._zip.NameToInfo
@@ -203,6 +205,10 @@ class NpzReader:
             self.count = sum(name.removesuffix(".npy").isdigit() for name in names)
             self._pooled = "pooled.npy" in names
             self._lengths = self._load("lengths") if "lengths.npy" in names else None
+            if self._lengths is not None and (
+                self._lengths.ndim != 1 or self._lengths.dtype.kind not in "iu"
+            ):
+                raise ValueError(f"it has {self._lengths.dtype} in place of numbers of words")
             expected = self.count if self._lengths is None else len(self._lengths)
             missing = next((i for i in range(expected) if f"{i}.npy" not in names), None)
             if missing is not None or self.count != expected:
@@ -253,14 +259,15 @@ class NpzReader:
             words: list[str] = parse_json(
                 lines.read(self._ends[position + 1] - self._ends[position])
             )
-        except (*_DAMAGE, IndexError) as error:
+        except Exception as error:  # raised by zipfile, or the lines are not JSON
             raise FormatError(
                 f"{self.path}: the words of sentence {position} cannot be read: {error}"
             ) from None
-        if self._lengths is not None and len(words) != self._lengths[position]:
+        count = "any" if self._lengths is None else self._lengths[position]
+        if not is_list_of_text(words) or count not in ("any", len(words)):
             raise FormatError(
-                f"{self.path} is damaged: sentence {position} has {len(words)} words, but "
-                f"{self._lengths[position]} according to the index"
+                f"{self.path} is damaged: sentence {position} has the words {words!s:.80}; "
+                f"expected {count} words"
             )
         return words
 
@@ -269,9 +276,13 @@ class NpzReader:
         if "ids.npy" not in self._zip.NameToInfo:
             return None
         try:
-            ids: list[str] = self._load("ids").tolist()
+            ids = self._load("ids").tolist()
         except _DAMAGE as error:
             raise FormatError(f"{self.path}: its ids cannot be read: {error}") from None
+        if not is_list_of_text(ids) or len(ids) != self.count:
+            raise FormatError(
+                f"{self.path} is damaged: it has the ids {ids!s:.80}; expected {self.count} ids"
+            )
         return ids
 
     def close(self) -> None:
@@ -281,11 +292,18 @@ class NpzReader:
         self._zip.close()
 
     def _load(self, name: str) -> Any:
-        with self._zip.open(f"{name}.npy") as entry:
-            array = np.lib.format.read_array(entry, allow_pickle=False)
-            if entry.read(1):  # a header that lies; the checksum is compared only at the end
-                raise ValueError(f"{name} is larger than its header says")
-            return array
+        """Return an array of the archive; raise `ValueError` if it cannot be read."""
+        try:
+            info = self._zip.getinfo(f"{name}.npy")
+            if info.file_size > max(_SMALL_BYTES, _LARGEST_RATIO * info.compress_size):
+                raise ValueError(f"it would unpack to {info.file_size:,} bytes")
+            with self._zip.open(info) as entry:
+                array = np.lib.format.read_array(entry, allow_pickle=False)
+                if entry.read(1):  # a header that lies; the checksum is compared only at the end
+                    raise ValueError(f"{name} is larger than its header says")
+                return array
+        except Exception as error:  # zipfile, its codecs and NumPy raise nearly anything
+            raise ValueError(f"{error}") from None
 
     def _open_lines(self) -> IO[bytes]:
         """Find out where each line of `words` ends, once; the lines themselves stay in the file."""

@@ -36,7 +36,7 @@ import numpy as np
 
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
-from elmokit.json_text import SEAL, check_seal, parse_json, seal
+from elmokit.json_text import SEAL, check_seal, is_list_of_text, parse_json, seal
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
 from elmokit.vectors.tables import TableReader, read_ids, table_layout
 
@@ -178,10 +178,6 @@ class ParquetReader:
         except BaseException:
             self._file.close()
             raise
-        meta = self._file.metadata
-        self.count: int = meta.num_rows
-        rows = (meta.row_group(group).num_rows for group in range(meta.num_row_groups))
-        self._starts = list(itertools.accumulate(rows, initial=0))
         self._cache: OrderedDict[tuple[int, tuple[str, ...]], Any] = OrderedDict()
 
     def array(self, position: int) -> VectorArray:
@@ -200,7 +196,10 @@ class ParquetReader:
                 f"{shape.as_py()} and {size} values, which do not match"
             )
         # A copy, or keeping one sentence would keep its whole row group in memory.
-        array: VectorArray = np.concatenate(flat).reshape(shape.as_py())
+        try:
+            array: VectorArray = np.concatenate(flat).reshape(shape.as_py())
+        except ValueError as error:  # nothing, with a size that is not possible
+            raise FormatError(f"{self.path} is damaged: row {position}: {error}") from None
         return array
 
     def words(self, position: int) -> list[str]:
@@ -208,12 +207,12 @@ class ParquetReader:
         shape, words, exact = self._row(position, "shape", "words", "words_json")
         try:
             sentence = parse_json(exact.as_py()) if exact.is_valid else words.as_py()
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise FormatError(
                 f"{self.path} is damaged: words_json of row {position} is not valid JSON: {error}"
             ) from None
         length = shape.as_py()[-2] if _is_shape(shape.as_py()) else None
-        if not isinstance(sentence, list) or len(sentence) != length:
+        if not is_list_of_text(sentence) or len(sentence) != length:
             raise FormatError(
                 f"{self.path} is damaged: row {position} has the shape {shape.as_py()} and the "
                 f"words {str(sentence)[:80]}, which do not match"
@@ -244,9 +243,26 @@ class ParquetReader:
         for name, kind in expected.items():
             if schema.names.count(name) != 1 or not kinds[kind](schema.field(name).type):
                 raise FormatError(
-                    f"{self.path} has the columns {', '.join(schema.names)}; expected "
-                    f"{', '.join(expected)} with {name} of the type {kind}"
+                    f"{self.path} has the columns {', '.join(schema.names)[:300]}; expected "
+                    f"{', '.join(expected)[:300]} with {name[:60]} of the type {kind}"
                 )
+        for name in self._vectors:
+            kind_of_numbers = schema.field(name).type
+            while hasattr(kind_of_numbers, "value_type"):
+                kind_of_numbers = kind_of_numbers.value_type
+            if not pa.types.is_floating(kind_of_numbers):
+                raise FormatError(
+                    f"{self.path}: the column {name} has the type {schema.field(name).type!s:.80}; "
+                    "expected lists of floats"
+                )
+        meta = self._file.metadata
+        self.count: int = meta.num_rows
+        rows = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
+        if min(rows, default=0) < 0 or sum(rows) != self.count:
+            raise FormatError(
+                f"{self.path} is damaged: it has {self.count:,} rows, its groups {sum(rows):,}"
+            )
+        self._starts = list(itertools.accumulate(rows, initial=0))
         try:
             metadata = parse_json((schema.metadata or {})[b"elmokit"])
             if SEAL in metadata:  # since version 0.2
@@ -254,7 +270,9 @@ class ParquetReader:
             self.signature: dict[str, Any] | None = metadata["signature"]
             self.job: str | None = metadata.get("job")
             layout = int(metadata["layout"])
-        except (KeyError, ValueError, TypeError) as error:
+            if not isinstance(self.signature, dict) or not isinstance(self.job, str | None):
+                raise TypeError("it does not say how it was made")
+        except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
             raise FormatError(
                 f"{self.path} has no valid entry `elmokit` in its metadata ({error!r}); another "
                 "program may have dropped it. Use the original file"
@@ -275,6 +293,12 @@ class ParquetReader:
                 raise FormatError(
                     f"{self.path}: sentence {position} cannot be read: {error}"
                 ) from None
+            expected = self._starts[group + 1] - self._starts[group]
+            if table.num_rows != expected:
+                raise FormatError(
+                    f"{self.path} is damaged: a group has {table.num_rows:,} rows; expected "
+                    f"{expected:,}"
+                )
             self._cache[key] = [table.column(name).combine_chunks() for name in names]
             if len(self._cache) > _CACHED:
                 self._cache.popitem(last=False)
@@ -289,7 +313,7 @@ def _flat(values: Any) -> VectorArray:
     while pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
         values = values.flatten()
     flat: VectorArray = values.to_numpy(zero_copy_only=False)
-    return flat
+    return flat if values.null_count == 0 else flat[:0]  # which does not match the shape
 
 
 def _is_shape(shape: list[Any] | None) -> bool:

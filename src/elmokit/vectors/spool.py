@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import FormatError, InputError
-from elmokit.json_text import parse_json
+from elmokit.json_text import is_list_of_text, parse_json
 from elmokit.storage import sync_directory, try_lock
 
 VectorArray = npt.NDArray[np.floating[Any]]
@@ -231,9 +231,16 @@ def parse_text(text: bytes) -> tuple[str | None, list[str]]:
     """Return the id, None without one, and the words of a sentence from the text of its record."""
     try:
         entry = parse_json(text)
-        return (entry.get("id"), entry["words"]) if isinstance(entry, dict) else (None, entry)
-    except (ValueError, KeyError) as error:
+    except ValueError as error:
         raise FormatError(f"an unfinished run holds a sentence that is damaged: {error}") from None
+    if not isinstance(entry, dict):
+        entry = {"words": entry}
+    identifier, words = entry.get("id"), entry.get("words")
+    if not is_list_of_text(words) or not isinstance(identifier, str | None):
+        raise FormatError(
+            f"an unfinished run holds a sentence that is damaged: {entry!s:.100}; expected words"
+        )
+    return identifier, words
 
 
 def _array_bytes(shape: list[int], dtype: np.dtype[Any]) -> int:

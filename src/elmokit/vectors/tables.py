@@ -35,7 +35,7 @@ import numpy as np
 
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
-from elmokit.json_text import SEAL, check_seal, parse_json, seal
+from elmokit.json_text import SEAL, check_seal, is_list_of_text, parse_json, seal
 from elmokit.text.parquet import read_first_rows
 from elmokit.vectors.spool import Spool, VectorArray
 
@@ -47,6 +47,8 @@ TABLE_GROUP_BYTES = 32 << 20
 """Size of a row group in bytes, unless one sentence takes more."""
 LARGEST_SENTENCE = (1 << 31) - 1
 """Size of a sentence at most, in bytes and in values: Arrow counts them in int32."""
+_MOST_EMPTY = 1000
+"""Sentences per row at most: only those without words have no row."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -231,9 +233,13 @@ def read_ids(file: Any, path: Path, sentences: int | None = None) -> list[str] |
             numbers, first = np.unique(batch.column("sentence").to_numpy(), return_index=True)
             found = batch.column("id").take(pa.array(first)).to_pylist()
             for number, identifier in zip(numbers.tolist(), found, strict=True):
+                if number < 0:
+                    raise IndexError(f"there is a sentence {number}")
                 ids[number] = identifier
-    except (pa.ArrowException, OSError, IndexError) as error:
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
         raise FormatError(f"{path}: its ids cannot be read: {error}") from None
+    if not is_list_of_text(ids):
+        raise FormatError(f"{path} is damaged: its ids are {ids!s:.80}; expected text")
     return ids
 
 
@@ -275,14 +281,22 @@ class TableReader:
         self.signature: dict[str, Any] | None = metadata["signature"]
         self.job: str | None = metadata.get("job")
         self.count = int(metadata["sentences"])
+        rows = self._file.metadata.num_rows
+        # A sentence without words has no row.
+        if not 0 <= self.count <= _MOST_EMPTY * (max(0, rows) + 10_000):
+            raise FormatError(
+                f"{self.path} is damaged: it has {rows:,} rows of {self.count:,} sentences"
+            )
+        if not isinstance(self.signature, dict) or not isinstance(self.job, str | None):
+            raise FormatError(f"{self.path} is damaged: it does not say how it was made")
         self._pooled = metadata["rows"] == "pooled"
         names = [name for name in schema.names if re.fullmatch(r"vector|layer_\d+", name)]
         self._layers = [] if "vector" in names else names
         self._columns = names
         if not names or "sentence" not in schema.names:
             raise FormatError(
-                f"{self.path} has the columns {', '.join(schema.names)}; expected sentence and "
-                "vector, or sentence and layer_0, layer_1, …"
+                f"{self.path} has the columns {', '.join(schema.names)[:300]}; expected sentence "
+                "and vector, or sentence and layer_0, layer_1, …"
             )
         if not pa.types.is_integer(schema.field("sentence").type):
             raise FormatError(
@@ -292,6 +306,10 @@ class TableReader:
         kind = schema.field(names[0]).type
         self._dim = getattr(kind, "list_size", 0)
         self._dtype = kind.value_type.to_pandas_dtype()
+        if not pa.types.is_floating(kind.value_type):
+            raise FormatError(
+                f"{self.path}: the column {names[0]} has the type {kind!s:.80}; expected floats"
+            )
         # A group may have no rows: that of sentences without words.
         first = read_first_rows(self._file, "sentence")
         self._groups = [g for g, sentence in enumerate(first) if sentence is not None]
@@ -305,12 +323,14 @@ class TableReader:
         if self._pooled and rows != 1:
             raise FormatError(f"{self.path} is damaged: sentence {position} has {rows} rows, not 1")
         try:
+            flat = [table.column(name).combine_chunks().flatten() for name in self._columns]
+            if any(numbers.null_count for numbers in flat):
+                raise ValueError("there are rows without numbers")
             layers = [
-                np.asarray(
-                    table.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False),
-                    self._dtype,
-                ).reshape(rows, self._dim)
-                for name in self._columns
+                np.asarray(numbers.to_numpy(zero_copy_only=False), self._dtype).reshape(
+                    rows, self._dim
+                )
+                for numbers in flat
             ]
         except self._damage as error:
             raise FormatError(
@@ -325,11 +345,15 @@ class TableReader:
         if self._pooled:
             return None
         try:
-            words: list[str] = self._rows(position).column("word").to_pylist()
+            words = self._rows(position).column("word").to_pylist()
         except self._damage as error:
             raise FormatError(
                 f"{self.path}: the words of sentence {position} cannot be read: {error}"
             ) from None
+        if not is_list_of_text(words):
+            raise FormatError(
+                f"{self.path} is damaged: sentence {position} has the words {words!s:.80}"
+            )
         return words
 
     def ids(self) -> list[str] | None:
