@@ -49,4 +49,4 @@ def test_a_batch_of_enough_sentences_is_complete_with_half_the_words() -> None:
     sixty_four = [list(range(64))]
     assert plan_batches([20] * 64, 2048, 48) == sixty_four, "too few are left for another batch"
     assert [len(batch) for batch in plan_batches([23] * 140, 2048, 48)] == [48, 48, 44]
-    assert [len(batch) for batch in plan_batches([23] * 178, 2048, 48)] == [48, 48, 82]
+    assert [len(batch) for batch in plan_batches([23] * 178, 2048, 48)] == [48, 48, 48, 34]

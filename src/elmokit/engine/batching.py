@@ -81,7 +81,8 @@ def plan_batches(
     """Divide sentences into batches of similar lengths, as lists of sentence indices.
 
     A batch has at most `batch_words` words; a longer sentence is a batch of its own. A batch of
-    `batch_sentences` is complete with half as many words, unless the rest is smaller and fits.
+    `batch_sentences` is complete with half as many words, unless a rest of fewer than half as many
+    sentences fits.
     """
     batches: list[list[int]] = []
     room = 0
@@ -90,7 +91,7 @@ def plan_batches(
     def is_complete() -> bool:
         if batch_sentences is None or len(batches[-1]) < batch_sentences:
             return False
-        return 2 * room <= batch_words and (left >= batch_sentences or words_left > room)
+        return 2 * room <= batch_words and (2 * left >= batch_sentences or words_left > room)
 
     for index in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
         if not batches or lengths[index] > room or is_complete():
