@@ -306,6 +306,11 @@ def index(directory: Path) -> Seed:
         opened.nearest_words(query, "cat", 3)
 
     def sign(path: Path, name: str) -> None:
+        if name in ("graph.json", "graph.usearch"):
+            content = json.loads((path / "graph.json").read_text())
+            content["crc32"] = zlib.crc32((path / "graph.usearch").read_bytes())
+            _seal(path / "graph.json", content)
+            return
         content = json.loads((path / "manifest.json").read_text())
         if name in content["crc32"]:
             content["crc32"][name] = zlib.crc32((path / name).read_bytes())
