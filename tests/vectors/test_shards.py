@@ -319,6 +319,16 @@ def test_a_plan_that_lies_is_refused(
             load_plan(path.parent)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes in directories")
+def test_pipes_in_a_job_are_refused(tmp_path: Path) -> None:
+    for name in ("plan.json", "shard.npz"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(FormatError):  # reading them would wait for ever
+        load_plan(tmp_path)
+    with pytest.raises(FormatError):
+        ShardFile(tmp_path / "shard.npz")
+
+
 def test_a_shard_of_objects_does_not_crash(tmp_path: Path) -> None:
     header = np.frombuffer(b'{"format": "elmokit shard", "version": 1}', np.uint8)
     with zipfile.ZipFile(tmp_path / "shard.npz", "w") as archive:

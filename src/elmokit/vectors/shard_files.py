@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from elmokit.errors import FormatError, InputError
 from elmokit.json_text import parse_json
-from elmokit.storage import atomic_write
+from elmokit.storage import atomic_write, check_regular
 from elmokit.vectors.npz import NpyArchive
 
 SHARD_FORMAT, SHARD_VERSION = "elmokit shard", 1
@@ -123,6 +123,7 @@ class ShardFile:
     def __init__(self, path: str | Path) -> None:
         """Open a file and read its header."""
         self.path = Path(path)
+        check_regular(self.path)
         try:
             self._zip = zipfile.ZipFile(self.path)
             try:

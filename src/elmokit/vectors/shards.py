@@ -35,6 +35,7 @@ from elmokit.json_text import SEAL, check_seal, parse_json, seal
 from elmokit.progress import ProgressCallback, ignore_progress
 from elmokit.storage import (
     atomic_write,
+    check_regular,
     explain_write_errors,
     remove_leftovers,
     sync_directory,
@@ -362,6 +363,7 @@ def _write_plan(plan: ShardPlan) -> None:
 def load_plan(directory: str | Path) -> ShardPlan:
     """Read the plan of a job from its directory."""
     root = Path(directory).expanduser()
+    check_regular(root / PLAN_FILE)
     try:
         data = parse_json((root / PLAN_FILE).read_bytes(), unique=True)
         known = data["format"] == PLAN_FORMAT and data["version"] <= PLAN_VERSION
@@ -374,7 +376,7 @@ def load_plan(directory: str | Path) -> ShardPlan:
             f"there is no sharded job in {directory}; begin one with: elmo embed --file FILE "
             f"--out {directory} --shards N"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f" ({error!s:.200})"
     else:
         reason = ""
