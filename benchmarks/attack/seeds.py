@@ -306,6 +306,11 @@ def index(directory: Path) -> Seed:
         opened.nearest_words(query, "cat", 3)
 
     def sign(path: Path, name: str) -> None:
+        if name in ("graph.json", "graph.usearch"):
+            content = json.loads((path / "graph.json").read_text())
+            content["crc32"] = zlib.crc32((path / "graph.usearch").read_bytes())
+            _seal(path / "graph.json", content)
+            return
         content = json.loads((path / "manifest.json").read_text())
         if name in content["crc32"]:
             content["crc32"][name] = zlib.crc32((path / name).read_bytes())
@@ -377,7 +382,41 @@ def checkpoint(directory: Path) -> Seed:
     return Seed(directory / "step-00000007", checkpoints.load, sign)
 
 
-def task_model(directory: Path) -> Seed:
+def static_task_model(directory: Path) -> Seed:
+    """A trained task model with static word vectors."""
+    from elmokit.tasks.static import StaticVectors
+
+    vectors = np.arange(8, dtype=np.float32).reshape(2, 4)
+    return task_model(directory, StaticVectors.from_words(["cat", "sat"], vectors, "x.txt"))
+
+
+def shards(directory: Path) -> Seed:
+    """A sharded job: its plan, and a finished shard."""
+    from elmokit.vectors import ShardFile, load_plan, plan_shards, run_shard, verify_shards
+
+    (directory / "text.txt").write_text("a cat sat\nit rains\nnaïve\n")
+    Elmo(tiny_model()).save(directory / "bilm")
+    elmo = Elmo.load(directory / "bilm", threads=1)
+    plan = plan_shards(elmo, directory / "text.txt", directory / "job", shards=2)
+    run_shard(plan, 0, elmo)
+
+    def read(path: Path) -> None:
+        found = load_plan(path)
+        verify_shards(found)
+        for file in sorted((path / "shards").glob("*.npz")):
+            with ShardFile(file) as shard:
+                for name in shard.names:
+                    shard.array(name).sum()
+                    list(shard.lines(name))
+
+    def sign(path: Path, name: str) -> None:
+        if name == "plan.json":
+            _seal(path / name, json.loads((path / name).read_text()))
+
+    return Seed(directory / "job", read, sign)
+
+
+def task_model(directory: Path, words: object = ("cat", "sat")) -> Seed:
     """A trained task model."""
     import torch
 
@@ -390,7 +429,8 @@ def task_model(directory: Path) -> Seed:
     settings = Settings(task="ner", elmo=str(directory / "bilm"), vectors="none", sizes=sizes)
     torch.manual_seed(0)
     labels = {"types": ["LOC", "PER"]}
-    trained = Trained.assemble(settings, labels, ["cat", "sat"], elmo)
+    known = list(words) if isinstance(words, tuple) else words
+    trained = Trained.assemble(settings, labels, known, elmo)  # type: ignore[arg-type]
     trained.save(directory / "task")
 
     def read(path: Path) -> None:
@@ -690,6 +730,8 @@ HEAVY: dict[str, Maker] = {
     "index": index,
     "corpus": corpus,
     "task-model": task_model,
+    "task-model-static": static_task_model,
+    "shards": shards,
 }
 """Kinds that a library reads, or that consist of several files."""
 SEEDS = {**LIGHT, **HEAVY}

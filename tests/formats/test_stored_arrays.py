@@ -14,10 +14,40 @@ from elmokit import Elmo
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.random import random_bilm
 from elmokit.errors import ElmoError, FormatError
-from elmokit.formats.stored_arrays import StoredArray, WeightsFile
+from elmokit.formats.stored_arrays import StoredArray, WeightsFile, open_npy
 from elmokit.text.vocabulary import Vocabulary
 
 FORMATS = {"native": "m", "allennlp": "pair"}
+
+
+def npy(kind: str, shape: str, size: int, order: str = "False") -> bytes:
+    header = f"{{'descr': '{kind}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + bytes(size)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"PK\3\4 not a zip archive",
+        npy("<f4", "(2, 3)", 23),
+        npy("<f4", "(2, 3)", 24, "True"),
+        npy("<f4", "(1099511627776,)", 24),
+        npy("|O", "(3,)", 24),
+        npy("<f4", "(-1, -6)", 24),
+        npy("<f4", "(0, 99999999999999999999)", 0),
+    ],
+)
+def test_npy_files_that_lie_are_refused(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.npy").write_bytes(data)
+    with pytest.raises(FormatError, match="is damaged"):
+        open_npy(tmp_path / "x.npy").read()
+
+
+def test_npy_files_are_read(tmp_path: Path) -> None:
+    array = np.arange(6, dtype=np.float16).reshape(2, 3)
+    np.save(tmp_path / "x.npy", array)
+    np.testing.assert_array_equal(open_npy(tmp_path / "x.npy").read(), array)
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import io
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -42,3 +44,27 @@ def test_what_integrations_share_needs_no_library() -> None:
     assert other.elmo is loaded_models.load_shared("builtin", "float32", 1)
     with pytest.raises(saved_model.FormatError, match="damaged"):
         other.from_bytes(b"not a zip file")
+
+
+def archive(index: bytes, method: int = zipfile.ZIP_STORED, **files: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as made:
+        for name, data in {saved_model.INDEX: index, **files}.items():
+            made.writestr(name, data)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        archive(b"[]"),
+        archive(b"{}"),
+        archive(b'{"model": 3, "fingerprint": "x"}'),
+        archive(b'{"model": "builtin", "fingerprint": 3}'),
+        archive(b'{"model": "builtin"', zipfile.ZIP_LZMA)[:-1],
+        archive(b'{"model": null, "fingerprint": "x"}', zipfile.ZIP_DEFLATED, x=bytes(1 << 27)),
+    ],
+)
+def test_a_saved_model_that_lies_is_refused(data: bytes) -> None:
+    with pytest.raises(saved_model.FormatError, match="damaged"):
+        saved_model.SavedModel("builtin", "float32", 1).from_bytes(data)

@@ -257,6 +257,16 @@ def test_damaged_run(corpus: Path, tmp_path: Path) -> None:
         resume(corpus, tmp_path)
 
 
+def test_a_run_of_no_corpus(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    pretrain(corpus, out, **plan(budget=Budget(tokens=1)))
+    path = out / "training/run.json"
+    run = json.loads(path.read_text()) | {"corpus": 3}
+    path.write_text(json.dumps(seal(run)))
+    with pytest.raises(FormatError, match=r"run\.json is damaged"):
+        resume(corpus, out, evaluations=4)
+
+
 @pytest.mark.parametrize("facts", ["{}", '{"progress": {"no": 1}}', "{"])
 def test_damaged_checkpoint(facts: str, corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"

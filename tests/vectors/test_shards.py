@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import json
 import os
 import random
 import signal
@@ -11,7 +13,10 @@ import sys
 import tempfile
 import threading
 import time
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +26,8 @@ from tests.conftest import GOLDEN
 
 from elmokit.bilm.random import random_bilm
 from elmokit.elmo import Elmo
-from elmokit.errors import ElmoError, InputError
+from elmokit.errors import ElmoError, FormatError, InputError
+from elmokit.json_text import seal
 from elmokit.vectors import (
     Reduction,
     ShardFile,
@@ -269,6 +275,77 @@ def test_what_does_not_fit_is_an_error(model: Elmo, text: Path, tmp_path: Path) 
 
 
 # -- workers that die ------------------------------------------------------------------------------
+
+
+def change_id(plan: dict[str, Any]) -> None:
+    plan["shards"][0]["id"] = "../../outside"
+
+
+def change_file(plan: dict[str, Any]) -> None:
+    plan["shards"][0]["pieces"][0]["file"] = 9
+
+
+def change_start(plan: dict[str, Any]) -> None:
+    plan["shards"][0]["pieces"][0]["start"] = "0"
+
+
+def change_path(plan: dict[str, Any]) -> None:
+    plan["files"][0]["path"] = None
+
+
+def remove_setting(plan: dict[str, Any]) -> None:
+    del plan["settings"]["form"]
+
+
+def change_settings(plan: dict[str, Any]) -> None:
+    plan["settings"] = []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [change_id, change_file, change_start, change_path, remove_setting, change_settings],
+)
+def test_a_plan_that_lies_is_refused(
+    change: Callable[[dict[str, Any]], None], model: Elmo, text: Path, tmp_path: Path
+) -> None:
+    path = plan_shards(model, text, tmp_path / "job", shards=2).directory / "plan.json"
+    plan = json.loads(path.read_text())
+    load_plan(path.parent)
+    change(plan)
+    del plan["checksum"]  # as earlier versions wrote it
+    for content in (seal(plan), plan):
+        path.write_text(json.dumps(content))
+        with pytest.raises(FormatError, match="is damaged"):
+            load_plan(path.parent)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes in directories")
+def test_pipes_in_a_job_are_refused(tmp_path: Path) -> None:
+    for name in ("plan.json", "shard.npz"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(FormatError):  # reading them would wait for ever
+        load_plan(tmp_path)
+    with pytest.raises(FormatError):
+        ShardFile(tmp_path / "shard.npz")
+
+
+def test_a_shard_of_objects_does_not_crash(tmp_path: Path) -> None:
+    header = np.frombuffer(b'{"format": "elmokit shard", "version": 1}', np.uint8)
+    with zipfile.ZipFile(tmp_path / "shard.npz", "w") as archive:
+        for name, array in {"header": header, "vectors": np.zeros(10)}.items():
+            data = io.BytesIO()
+            np.save(data, array)
+            content = data.getvalue()
+            archive.writestr(f"{name}.npy", content.replace(b"'<f8'", b"'|O' "))
+    with ShardFile(tmp_path / "shard.npz") as file, pytest.raises(FormatError, match="objects"):
+        file.array("vectors")
+
+
+@pytest.mark.parametrize("header", [b"[]", b"3", b'{"format": "elmokit shard", "version": "1"}'])
+def test_a_shard_with_another_header_is_refused(header: bytes, tmp_path: Path) -> None:
+    np.savez(tmp_path / "shard.npz", header=np.frombuffer(header, np.uint8))
+    with pytest.raises(FormatError, match="not a file of a sharded job"):
+        ShardFile(tmp_path / "shard.npz")
 
 
 def test_without_the_kernel_a_shard_does_not_depend_on_earlier_ones(

@@ -130,6 +130,27 @@ AnyArray = StoredArray | npt.NDArray[Any]
 """An array in its file or in memory."""
 
 
+def open_npy(path: Path) -> StoredArray:
+    """Return the array of an untrusted .npy file, to be read when it is needed.
+
+    `np.load` takes memory for whatever size a header claims, and reads zip archives and pickles.
+    """
+    try:
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+            array = StoredArray(WeightsFile(path), file.tell(), dtype, shape)
+        if dtype.hasobject or fortran:
+            raise ValueError(f"it holds {dtype}, or is stored by columns")
+        if min(shape, default=0) < 0 or math.prod(size or 1 for size in shape) >= 1 << 56:
+            raise ValueError(f"it has the shape {shape!s:.100}")
+        if array.file.size != array.offset + array.nbytes:
+            raise ValueError(f"it has {array.file.size:,} bytes")
+    except Exception as error:  # NumPy can raise nearly anything for a damaged header
+        raise FormatError(f"{path} is damaged: {error}") from None
+    return array
+
+
 def divide(array: AnyArray, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, AnyArray]:
     """Divide an array by rows into named parts.
 

@@ -15,10 +15,13 @@ from tempfile import TemporaryDirectory
 
 from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import FormatError, WeightsError
+from elmokit.formats.source import LARGEST_RATIO
 from elmokit.integrations.loaded_models import load_shared
 from elmokit.json_text import parse_json
 
 INDEX = "elmokit.json"
+_SMALL_BYTES = 1 << 26
+"""Size in bytes of an unpacked model that may have any compression ratio."""
 
 
 class SavedModel:
@@ -65,13 +68,25 @@ class SavedModel:
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
             index = parse_json(archive.read(INDEX))
-        except (zipfile.BadZipFile, KeyError, ValueError):
-            raise FormatError("the saved ELMo model is damaged; save the pipeline again") from None
-        self._fingerprint = index["fingerprint"]
-        if index["model"] is not None:
-            self.model, self._elmo = index["model"], None
+            model, self._fingerprint = index["model"], index["fingerprint"]
+            if not isinstance(model, str | None) or not isinstance(self._fingerprint, str):
+                raise TypeError(f"its name is {model!r:.60}")
+            size = sum(entry.file_size for entry in archive.infolist())
+            if size > LARGEST_RATIO * len(data) + _SMALL_BYTES:
+                raise ValueError(f"it would unpack to {size:,} bytes")
+        except Exception as error:  # a damaged archive can raise nearly anything inside zipfile
+            raise FormatError(
+                f"the saved ELMo model is damaged ({error!r:.100}); save the pipeline again"
+            ) from None
+        if model is not None:
+            self.model, self._elmo = model, None
             return
         with archive, TemporaryDirectory() as directory:
-            archive.extractall(directory)
+            try:
+                archive.extractall(directory)
+            except Exception as error:
+                raise FormatError(
+                    f"the saved ELMo model is damaged ({error!r:.100}); save the pipeline again"
+                ) from None
             os.remove(Path(directory) / INDEX)
             self.model = self._elmo = Elmo.load(directory, dtype=self.dtype, threads=self.threads)

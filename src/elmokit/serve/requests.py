@@ -131,7 +131,7 @@ async def read_body(scope: Scope, receive: Receive, limits: ServerLimits) -> byt
         )
     length = get_header(scope, b"content-length")
     most = limits.body_bytes
-    if length.isdigit() and int(length[:20]) > most * DISCARD_TIMES:
+    if length.isdecimal() and int(length[:20]) > most * DISCARD_TIMES:
         raise _too_large(most)
     parts: list[bytes] = []
     size = 0

@@ -25,6 +25,7 @@ import elmokit
 from elmokit._deprecations import warn_renamed
 from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import ElmoError, FormatError, InputError, ModelNotFound
+from elmokit.formats.stored_arrays import open_npy
 from elmokit.json_text import SEAL, check_seal, parse_json, seal
 from elmokit.nn.embedding import ElmoEmbedding
 from elmokit.nn.threads import torch_threads
@@ -273,7 +274,7 @@ class Trained:
         static = self.model.words.static
         if static is not None:
             np.save(stage / KEYS_FILE, static.keys_N)
-            np.save(stage / VECTORS_FILE, static.vectors_NE)
+            np.save(stage / VECTORS_FILE, np.ascontiguousarray(static.vectors_NE))
             names += [KEYS_FILE, VECTORS_FILE]
         content = {
             "format": FORMAT,
@@ -314,10 +315,18 @@ class Trained:
             bilm = None if settings.baseline else find_bilm(content["biLM"], settings.elmo, elmo)
             x: StaticVectors | list[str] = content["vocabulary"]
             if KEYS_FILE in content["files"]:
-                keys, vectors = (
-                    np.load(path / name, allow_pickle=False) for name in (KEYS_FILE, VECTORS_FILE)
-                )
-                x = StaticVectors(keys, vectors, content["vectors"])
+                keys, vectors = (open_npy(path / name) for name in (KEYS_FILE, VECTORS_FILE))
+                if (
+                    keys.dtype != np.uint64
+                    or vectors.dtype != np.float16
+                    or len(vectors.shape) != 2
+                    or keys.shape != vectors.shape[:1]
+                ):
+                    raise FormatError(
+                        f"{path} is damaged: {KEYS_FILE} has {keys.dtype} of shape {keys.shape}, "
+                        f"{VECTORS_FILE} {vectors.dtype} of shape {vectors.shape}"
+                    )
+                x = StaticVectors(keys.read(), vectors.read(), content["vectors"])
             trained = cls.assemble(settings, content["facts"], x, bilm)
             trained.model.load_state_dict(load_file(path / MODEL_FILE))
             trained.model.eval()

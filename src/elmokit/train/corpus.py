@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import ElmoError, FormatError, InputError
-from elmokit.formats.stored_arrays import StoredArray, WeightsFile
+from elmokit.formats.stored_arrays import StoredArray, open_npy
 from elmokit.json_text import check_seal, parse_json
 from elmokit.staging import try_to_finish
 from elmokit.storage import check_regular, checksum
@@ -322,17 +322,10 @@ def _load(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 def _open(path: Path, dtype: npt.DTypeLike) -> StoredArray:
     """Return the array of a file, to be read when it is needed."""
-    try:
-        with path.open("rb") as file:
-            np.lib.format.read_magic(file)
-            shape, _, found = np.lib.format.read_array_header_1_0(file)
-            array = StoredArray(WeightsFile(path), file.tell(), found, shape)
-        if array.file.size != array.offset + array.nbytes:
-            raise ValueError(f"it has {array.file.size:,} bytes")
-    except Exception as error:  # NumPy can raise nearly anything for a damaged header
-        raise FormatError(f"{path} is damaged: {error}") from None
-    if array.dtype != dtype or len(shape) != 1:
+    array = open_npy(path)
+    if array.dtype != dtype or len(array.shape) != 1:
         raise FormatError(
-            f"{path} has {len(shape)} dimensions of {array.dtype}; expected 1 of {np.dtype(dtype)}"
+            f"{path} has {len(array.shape)} dimensions of {array.dtype}; expected 1 of "
+            f"{np.dtype(dtype)}"
         )
     return array

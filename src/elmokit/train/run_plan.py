@@ -15,7 +15,7 @@ import elmokit
 from elmokit.bilm.config import BiLMConfig
 from elmokit.errors import FormatError, InputError, TrainingError
 from elmokit.json_text import check_seal, parse_json, seal
-from elmokit.storage import write_json
+from elmokit.storage import check_regular, write_json
 from elmokit.train.budget import Budget
 from elmokit.train.corpus import Corpus
 from elmokit.train.launch import launch_id
@@ -109,16 +109,20 @@ class RunPlan:
     @classmethod
     def read(cls, directory: Path) -> RunPlan:
         """Read run.json from a directory."""
+        check_regular(directory / RUN)
         try:
             values = parse_json((directory / RUN).read_text(encoding="utf-8"))
             if values["version"] != 1:
                 check_seal(values)
-            return cls._from_dict(values)
+            plan = cls._from_dict(values)
+            if not isinstance(plan.corpus, str) or not isinstance(plan.kind, str):
+                raise TypeError(f"its corpus is {plan.corpus!r:.80}")
+            return plan
         except FileNotFoundError:
             raise InputError(
                 f"{directory.parent} has no run to resume: it has no {directory.name}/{RUN}"
             ) from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise FormatError(f"{directory / RUN} is damaged: {error!r}") from None
 
     def check_corpus(self, corpus: Corpus, out: Path) -> None:

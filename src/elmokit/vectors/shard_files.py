@@ -12,10 +12,10 @@ renamed. Arrays are mapped when they are read, so that a file may be larger than
 from __future__ import annotations
 
 import json
+import math
 import struct
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Self
@@ -24,13 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import FormatError, InputError
-from elmokit.storage import atomic_write
+from elmokit.json_text import parse_json
+from elmokit.storage import atomic_write, check_regular
 from elmokit.vectors.npz import NpyArchive
 
 SHARD_FORMAT, SHARD_VERSION = "elmokit shard", 1
 HEADER = "header"
 _CHUNK = 1 << 20
-_DAMAGE = (OSError, EOFError, KeyError, ValueError, TypeError, RuntimeError, struct.error)
 
 
 class ArraySpool:
@@ -123,22 +123,23 @@ class ShardFile:
     def __init__(self, path: str | Path) -> None:
         """Open a file and read its header."""
         self.path = Path(path)
+        check_regular(self.path)
         try:
             self._zip = zipfile.ZipFile(self.path)
             try:
-                header = json.loads(bytes(self._load(HEADER)))
-                known = header["format"] == SHARD_FORMAT
+                header = parse_json(bytes(self._load(HEADER)))
+                known = header["format"] == SHARD_FORMAT and header["version"] <= SHARD_VERSION
             except BaseException:
                 self._zip.close()
                 raise
         except FileNotFoundError:
             raise InputError(f"{path} does not exist") from None
-        except (*_DAMAGE, zipfile.BadZipFile) as error:
+        except Exception as error:  # raised by zipfile, its codecs and NumPy
             raise FormatError(
                 f"{path} is damaged or not a file of a sharded job ({error}); delete it and run "
                 "the same command again"
             ) from None
-        if not known or header["version"] > SHARD_VERSION:
+        if not known or not isinstance(header.get("shard", {}), dict):
             self._zip.close()
             raise FormatError(
                 f"{path} is not a file of a sharded job that this version of elmokit reads"
@@ -163,25 +164,32 @@ class ShardFile:
                 np.lib.format.read_magic(file)
                 shape, _, dtype = np.lib.format.read_array_header_1_0(file)
                 offset = file.tell()
-            if not int(np.prod(shape)):
+            if dtype.hasobject:  # NumPy would take the bytes of the file for addresses
+                raise ValueError("it holds objects, not numbers")
+            if info.compress_type != zipfile.ZIP_STORED:
+                raise ValueError("it is compressed")
+            if not math.prod(shape):
                 return np.empty(shape, dtype)
             return np.memmap(self.path, dtype, "r", offset, shape)
-        except _DAMAGE as error:
+        except Exception as error:  # raised by zipfile and NumPy
             raise FormatError(f"{self.path}: the array {name!r} cannot be read: {error}") from None
 
     def lines(self, name: str) -> Iterator[bytes]:
         """Yield the lines of an array of bytes, without line ends, in little memory."""
-        with self._zip.open(f"{name}.npy") as file:
-            np.lib.format.read_magic(file)
-            np.lib.format.read_array_header_1_0(file)
-            for line in file:
-                yield line.removesuffix(b"\n")
+        try:
+            with self._zip.open(f"{name}.npy") as file:
+                np.lib.format.read_magic(file)
+                np.lib.format.read_array_header_1_0(file)
+                for line in file:
+                    yield line.removesuffix(b"\n")
+        except Exception as error:  # raised by zipfile, its codecs and NumPy
+            raise FormatError(f"{self.path}: the array {name!r} cannot be read: {error}") from None
 
     def check(self) -> None:
         """Read the whole file, and raise `FormatError` if a checksum does not match."""
         try:
             damaged = self._zip.testzip()
-        except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
+        except Exception as error:  # raised by zipfile and its codecs
             raise FormatError(f"{self.path} is damaged: {error}") from None
         if damaged:
             raise FormatError(f"{self.path} is damaged: the checksum of {damaged} does not match")

@@ -25,15 +25,17 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
 from elmokit.elmo import Elmo, LayerChoice
 from elmokit.errors import ElmoError, FormatError, InputError
+from elmokit.json_text import SEAL, check_seal, parse_json, seal
 from elmokit.progress import ProgressCallback, ignore_progress
 from elmokit.storage import (
     atomic_write,
+    check_regular,
     explain_write_errors,
     remove_leftovers,
     sync_directory,
@@ -61,6 +63,9 @@ PLAN_FORMAT, PLAN_VERSION = "elmokit sharded job", 1
 CODEBOOK_PLACES, CODEBOOK_WORDS = 64, 512
 """Places of the input, and words from each, that clusters are learned from."""
 _OWN_NAME = re.compile(r"\d+-[0-9a-f]{16}\.npz|\.\d+-[0-9a-f]{16}\..*\.tmp|\.work\..*\.tmp")
+
+
+_NEEDED_SETTINGS = {"model", "layers", "state", "dtype", "device", "form", "column", "reduce"}
 
 
 class Shard(NamedTuple):
@@ -352,36 +357,68 @@ def _write_plan(plan: ShardPlan) -> None:
         ],
     }
     with atomic_write(plan.directory / PLAN_FILE, sync=True) as temporary:
-        temporary.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(seal(data), indent=1) + "\n", encoding="utf-8")
 
 
 def load_plan(directory: str | Path) -> ShardPlan:
     """Read the plan of a job from its directory."""
     root = Path(directory).expanduser()
+    check_regular(root / PLAN_FILE)
     try:
-        data = json.loads((root / PLAN_FILE).read_bytes())
+        data = parse_json((root / PLAN_FILE).read_bytes(), unique=True)
         known = data["format"] == PLAN_FORMAT and data["version"] <= PLAN_VERSION
         if known:
-            return ShardPlan(
-                root,
-                data["settings"],
-                data["signature"],
-                [InputFile(**file) for file in data["files"]],
-                [
-                    Shard(k, each["id"], [TextPiece(**piece) for piece in each["pieces"]])
-                    for k, each in enumerate(data["shards"])
-                ],
-            )
+            if SEAL in data:  # unless an earlier version wrote it
+                check_seal(data)
+            return _parse_plan(root, data)
     except FileNotFoundError:
         raise InputError(
             f"there is no sharded job in {directory}; begin one with: elmo embed --file FILE "
             f"--out {directory} --shards N"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = f" ({error!s:.200})"
+    else:
+        reason = ""
     raise FormatError(
-        f"{root / PLAN_FILE} is not the plan of a job that this version of elmokit reads"
+        f"{root / PLAN_FILE} is damaged, or not the plan of a job that this version of elmokit "
+        f"reads{reason}; begin a new job in another directory"
     )
+
+
+def _parse_plan(root: Path, data: Mapping[str, Any]) -> ShardPlan:
+    """Return the plan in the content of its file; raise `TypeError` or `ValueError` if it lies."""
+    settings, signature = data["settings"], data["signature"]
+    if not isinstance(settings, dict) or not isinstance(signature, dict):
+        raise TypeError("its settings are none")
+    if missing := _NEEDED_SETTINGS - set(settings):
+        raise ValueError(f"it does not say: {', '.join(sorted(missing))}")
+    files = [_parse_fields(InputFile, each) for each in data["files"]]
+    shards = []
+    for number, each in enumerate(data["shards"]):
+        pieces = [_parse_fields(TextPiece, piece) for piece in each["pieces"]]
+        if not re.fullmatch("[0-9a-f]{1,64}", each["id"]):  # it becomes the name of a file
+            raise ValueError(f"shard {number} has the id {each['id']!r:.80}")
+        if not all(0 <= piece.file < len(files) for piece in pieces):
+            raise ValueError(f"shard {number} is of a file that is not in the plan")
+        shards.append(Shard(number, each["id"], pieces))
+    return ShardPlan(root, settings, signature, files, shards)
+
+
+_Part = TypeVar("_Part", InputFile, TextPiece)
+
+
+def _parse_fields(kind: type[_Part], values: dict[str, Any]) -> _Part:
+    """Return a part of a plan, whose fields have the right types."""
+    for name, value in values.items():
+        expected: Any = str if name in ("path", "kind", "sha256") else int
+        if name == "lines" and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, expected):
+            raise TypeError(f"{name} is {value!r:.80}")
+        if expected is int and value < 0:
+            raise ValueError(f"{name} is {value}")
+    return kind(**values)
 
 
 def is_sharded_job(directory: str | Path) -> bool:
