@@ -25,7 +25,7 @@ _REFERENCE = np.dtype([("size", "<u4"), ("heap", "<u8"), ("number", "<u4")])
 _LARGEST_RANK = 32
 _BEST_RATIO = 1032
 """Bytes at most that gzip can pack into one."""
-_KEPT_STRINGS = 100_000
+_KEPT_STRINGS = 1000
 """Number of strings at most whose places are remembered."""
 _GZIP, _SHUFFLE, _FLETCHER32 = 1, 2, 3
 _FLOATS = {

@@ -303,12 +303,11 @@ def lookup3(data: bytes) -> int:
     a = b = c = (0xDEADBEEF + size) & _MASK
     if size == 0:
         return c
-    words: tuple[int, ...] = struct.unpack(f"<{(size + 11) // 12 * 3}I", data + bytes(-size % 12))
-    last = len(words) - 3
-    for i in range(0, last, 3):
-        a = a + words[i] & _MASK
-        b = b + words[i + 1] & _MASK
-        c = c + words[i + 2] & _MASK
+    whole = (size - 1) // 12 * 12  # the last 1 to 12 bytes are mixed in another way
+    for one, two, three in struct.iter_unpack("<III", memoryview(data)[:whole]):
+        a = a + one & _MASK
+        b = b + two & _MASK
+        c = c + three & _MASK
         a = (a - c ^ (c << 4 | c >> 28)) & _MASK
         c = c + b & _MASK
         b = (b - a ^ (a << 6 | a >> 26)) & _MASK
@@ -321,13 +320,15 @@ def lookup3(data: bytes) -> int:
         a = a + c & _MASK
         c = (c - b ^ (b << 4 | b >> 28)) & _MASK
         b = b + a & _MASK
-    a = a + words[last] & _MASK
-    b = b + words[last + 1] & _MASK
-    c = c + words[last + 2] & _MASK
+    one, two, three = struct.unpack("<III", data[whole:].ljust(12, b"\0"))
+    a = a + one & _MASK
+    b = b + two & _MASK
+    c = c + three & _MASK
     c = ((c ^ b) - (b << 14 | b >> 18)) & _MASK
     a = ((a ^ c) - (c << 11 | c >> 21)) & _MASK
     b = ((b ^ a) - (a << 25 | a >> 7)) & _MASK
     c = ((c ^ b) - (b << 16 | b >> 16)) & _MASK
     a = ((a ^ c) - (c << 4 | c >> 28)) & _MASK
     b = ((b ^ a) - (a << 14 | a >> 18)) & _MASK
-    return ((c ^ b) - (b << 24 | b >> 8)) & _MASK
+    result: int = ((c ^ b) - (b << 24 | b >> 8)) & _MASK
+    return result
