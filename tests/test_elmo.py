@@ -284,6 +284,7 @@ def test_wrong_types_are_named_with_their_position(elmo: Elmo, given_, message: 
         ({"dtype": "float16"}, "dtype is 'float16'"),
         ({"threads": 0}, "threads is 0"),
         ({"threads": 1.5}, "threads is 1.5"),
+        ({"threads": 10**30}, "threads is 1000.*; expected 1 to 4096"),
     ],
 )
 def test_wrong_arguments(bilm: BiLM, arguments: dict, message: str) -> None:

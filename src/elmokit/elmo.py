@@ -49,6 +49,8 @@ Pooling = Literal["mean", "max"]
 
 BUILTIN = "builtin"
 """Name of the English model in the package, and of its directory."""
+MOST_THREADS = 4096
+"""Number of threads at most, as in the compiled kernel."""
 WORD_CACHE_BYTES = 64 << 20
 """Upper bound on the memory of a model's word cache, in bytes."""
 WINDOW_WORDS = 4 * BATCH_WORDS
@@ -723,8 +725,10 @@ def _check_iterable(sentences: object) -> None:
 
 def _check_threads(threads: int | None) -> int | None:
     integer = isinstance(threads, int) and not isinstance(threads, bool)
-    if threads is not None and (not integer or threads < 1):
-        raise InputError(f"threads is {threads!r}; expected 1 or more, or None for all")
+    if threads is not None and (not integer or not 1 <= threads <= MOST_THREADS):
+        raise InputError(
+            f"threads is {threads!r:.60}; expected 1 to {MOST_THREADS}, or None for all"
+        )
     return threads
 
 

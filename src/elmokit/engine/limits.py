@@ -92,8 +92,8 @@ def measure_limits(
     """
     if not native.kernel_available():
         raise MissingExtra(f"the compiled kernel is missing: {native.kernel_error()}")
-    if threads is not None and threads < 1:
-        raise InputError(f"threads is {threads}; expected 1 or more, or None for all")
+    if threads is not None and not 1 <= threads <= 4096:
+        raise InputError(f"threads is {threads!r:.60}; expected 1 to 4096, or None for all")
     if rounds < 1:
         raise InputError(f"rounds is {rounds}; expected 1 or more")
     if not 0 < seconds <= 60:
