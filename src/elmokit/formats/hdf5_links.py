@@ -24,7 +24,7 @@ _SYMBOLIC = 2
 _HUGE_TREE, _LINK_TREE, _ATTRIBUTE_TREE = 1, 5, 8
 """Kinds of trees: large objects of a heap, links by name, attributes by name."""
 _TREE = "the tree of a group"
-_KEPT_NODES = 64
+_KEPT_NODES = 16
 """Number of nodes of a tree at most that are kept in memory."""
 
 
