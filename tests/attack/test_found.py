@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from elmokit import load_vectors
-from elmokit.errors import ElmoError
+from elmokit.errors import ElmoError, FormatError
+from elmokit.vectors.writer import open_writer
 
 pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'elmokit[parquet]'")
@@ -391,3 +392,17 @@ def test_chunks_that_fit_are_read(options: dict[str, object], tmp_path: Path) ->
         file.create_dataset("0", data=vectors, chunks=(2, 3, 4), **options)
     with load_vectors(tmp_path / "v.hdf5") as found:
         assert np.array_equal(found[0], vectors)
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged"), [(b"3.npy", b"3.np\x01"), (b"words.npy", b"w/rds.npy")]
+)
+def test_npz_entries_under_another_name(tmp_path: Path, name: bytes, damaged: bytes) -> None:
+    """Of zipfile, which takes the names of the directory; sentences or words would be missing."""
+    path = tmp_path / "v.npz"
+    with open_writer(path) as out:
+        for k in range(4):
+            out.write([f"w{k}"], np.full((3, 1, 2), k, np.float32))
+    path.write_bytes(path.read_bytes().replace(name, damaged))
+    with pytest.raises(FormatError, match="it has an entry"):
+        load_vectors(path)

@@ -43,6 +43,8 @@ LAYOUT = 2
 """Version of the layout; version 1 has no ids and no pooled vectors."""
 _DAMAGE = (ValueError, TypeError, OverflowError)
 """What a file raises whose index holds something else than the words and numbers expected."""
+_ENTRIES = {"lengths", "words", "signature", "job", "layout", "ids", "pooled"}
+"""Names of entries besides the numbers of the sentences."""
 _LARGEST_RATIO = 20
 """Compression ratio of a large array at most: vectors never compress that well."""
 _SMALL_BYTES = 1 << 26
@@ -173,6 +175,17 @@ def open_file(path: Path) -> NpzReader:
     return NpzReader(path)
 
 
+def _check_names(names: Iterable[str], *, known_only: bool) -> None:
+    """Raise `ValueError` if an entry has a name that nobody gives: the list of entries is damaged.
+
+    zipfile does not compare the number of entries, and may take several for one.
+    """
+    for name in names:
+        bare = name.removesuffix(".npy")
+        if bare == name or (known_only and not bare.isdigit() and bare not in _ENTRIES):
+            raise ValueError(f"it has an entry {name!r:.60}; expected arrays (.npy)")
+
+
 class NpzReader:
     """An open .npz file of vectors."""
 
@@ -200,6 +213,7 @@ class NpzReader:
                 if "job.npy" in self._zip.NameToInfo:
                     self.job = str(self._load("job"))
             names = self._zip.NameToInfo
+            _check_names(names, known_only=layout is not None)
             if layout is None and {"lengths.npy", "words.npy", "signature.npy"} & set(names):
                 raise ValueError("it has no layout")
             self.count = sum(name.removesuffix(".npy").isdigit() for name in names)

@@ -238,8 +238,11 @@ def read_ids(file: Any, path: Path, sentences: int | None = None) -> list[str] |
                 ids[number] = identifier
     except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
         raise FormatError(f"{path}: its ids cannot be read: {error}") from None
-    if not is_list_of_text(ids):
-        raise FormatError(f"{path} is damaged: its ids are {ids!s:.80}; expected text")
+    expected = file.metadata.num_rows if sentences is None else sentences
+    if not is_list_of_text(ids) or len(ids) != expected:
+        raise FormatError(
+            f"{path} is damaged: its ids are {ids!s:.80}; expected text for {expected} sentences"
+        )
     return ids
 
 
