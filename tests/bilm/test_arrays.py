@@ -1,3 +1,5 @@
+"""Large arrays in memory of their own: like any array, and returned to the system."""
+
 from __future__ import annotations
 
 import sys
