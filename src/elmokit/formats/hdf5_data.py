@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from elmokit.formats.hdf5_input import UNDEFINED, Fields, HDF5Input
+from elmokit.formats.hdf5_input import UNDEFINED, Fields, HDF5Input, walk_tree
 
 STRINGS = np.dtype(object)
 """Type of strings of any size, which are in a heap."""
@@ -340,42 +340,6 @@ def _fletcher32(data: bytes) -> tuple[int, int]:
         two += count * one + int((block * np.arange(count, 0, -1, dtype=np.uint64)).sum())
         one += int(block.sum())
     return one % 0xFFFF, two % 0xFFFF
-
-
-def walk_tree(
-    file: HDF5Input, address: int, kind: int, key_bytes: int
-) -> Iterator[tuple[bytes, int]]:
-    """Yield the keys and children of the leaves of a B-tree of version 1, in order.
-
-    Args:
-        file: The file.
-        address: Where its root is; nothing is yielded if there is none.
-        kind: 0 for the names of a group, 1 for chunks.
-        key_bytes: Size of a key.
-    """
-    if address == UNDEFINED:
-        return
-    waiting: list[tuple[int, int | None]] = [(address, None)]
-    seen = set()
-    entry = key_bytes + 8
-    while waiting:
-        address, expected = waiting.pop()
-        if address in seen:
-            raise file.damage("a tree leads back to itself")
-        seen.add(address)
-        fields = Fields(file.read(address, 24), file, "a tree")
-        fields.expect(b"TREE" + bytes([kind]))
-        level, count = fields.number(1), fields.number(2)
-        if expected is not None and level != expected:
-            raise file.damage("a tree has branches of different length")
-        data = file.read(address + 24, count * entry)
-        ends = range(entry, len(data) + 1, entry)
-        keys = [data[end - entry : end - 8] for end in ends]
-        places = [int.from_bytes(data[end - 8 : end], "little") for end in ends]
-        if level:
-            waiting += [(place, level - 1) for place in reversed(places)]
-        else:
-            yield from zip(keys, places, strict=True)
 
 
 class StringHeaps:

@@ -1,4 +1,4 @@
-"""The bytes of an untrusted HDF5 file, its superblock, and the headers of its objects.
+"""The bytes of an untrusted HDF5 file: its superblock, the headers of its objects, its trees.
 
 The library of HDF5 trusts what it reads: damaged files made it loop for ever and crash. So files
 are not given to it at all. These modules read the part of the format that weights and vectors use,
@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import os
 import struct
+from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from elmokit.errors import FormatError
@@ -292,6 +293,42 @@ def _add(
         raise file.damage(f"an object has a property of the unknown kind {message.kind}")
     elif message.kind != MessageKind.NOTHING:
         messages.append(message)
+
+
+def walk_tree(
+    file: HDF5Input, address: int, kind: int, key_bytes: int
+) -> Iterator[tuple[bytes, int]]:
+    """Yield the keys and children of the leaves of a B-tree of version 1, in order.
+
+    Args:
+        file: The file.
+        address: Where its root is; nothing is yielded if there is none.
+        kind: 0 for the names of a group, 1 for chunks.
+        key_bytes: Size of a key.
+    """
+    if address == UNDEFINED:
+        return
+    waiting: list[tuple[int, int | None]] = [(address, None)]
+    seen = set()
+    entry = key_bytes + 8
+    while waiting:
+        address, expected = waiting.pop()
+        if address in seen:
+            raise file.damage("a tree leads back to itself")
+        seen.add(address)
+        fields = Fields(file.read(address, 24), file, "a tree")
+        fields.expect(b"TREE" + bytes([kind]))
+        level, count = fields.number(1), fields.number(2)
+        if expected is not None and level != expected:
+            raise file.damage("a tree has branches of different length")
+        data = file.read(address + 24, count * entry)
+        ends = range(entry, len(data) + 1, entry)
+        keys = [data[end - entry : end - 8] for end in ends]
+        places = [int.from_bytes(data[end - 8 : end], "little") for end in ends]
+        if level:
+            waiting += [(place, level - 1) for place in reversed(places)]
+        else:
+            yield from zip(keys, places, strict=True)
 
 
 _MASK = 0xFFFFFFFF

@@ -11,8 +11,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from elmokit.formats.hdf5_data import walk_tree
-from elmokit.formats.hdf5_input import UNDEFINED, Fields, HDF5Input, lookup3
+from elmokit.formats.hdf5_input import UNDEFINED, Fields, HDF5Input, lookup3, walk_tree
 
 HARD, SOFT, EXTERNAL = 0, 1, 64
 """Kinds of links: to an object, to a name in this file, and to another file."""
