@@ -222,6 +222,16 @@ def ids_of_other_sentences(path: Path) -> None:
     replace_in_npz(path, "ids", np.array(["a"]))
 
 
+def entry_that_hides_the_next(path: Path) -> None:
+    """The comment of an entry in the directory is as long as the entry after it, `job`."""
+    data = bytearray(path.read_bytes())
+    hidden = data.rindex(b"job.npy") - 46
+    before = data.rindex(b"PK\1\2", 0, hidden)
+    (name, extra) = struct.unpack_from("<HH", data, hidden + 28)
+    struct.pack_into("<H", data, before + 32, 46 + name + extra)
+    path.write_bytes(data)
+
+
 def bomb_of_zeros(path: Path) -> None:
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         head = io.BytesIO()
@@ -321,6 +331,7 @@ FOUND: list[tuple[str, Callable[[Path], None]]] = [
     ("npz", lengths_of_two_axes),
     ("npz", lengths_of_text),
     ("npz", ids_of_other_sentences),
+    ("npz", entry_that_hides_the_next),
     ("npz-plain", entry_of_no_lzma),
     ("npz-plain", bomb_of_zeros),
     ("parquet", vectors_of_text),

@@ -39,6 +39,7 @@ from elmokit.vectors import (
     run_shards,
     verify_shards,
 )
+from elmokit.vectors.shard_files import write_shard_file
 from elmokit.vectors.shard_input import divide_input, find_inputs, read_sentences
 
 MODEL = GOLDEN / "models" / "plain"
@@ -339,6 +340,20 @@ def test_a_shard_of_objects_does_not_crash(tmp_path: Path) -> None:
             archive.writestr(f"{name}.npy", content.replace(b"'<f8'", b"'|O' "))
     with ShardFile(tmp_path / "shard.npz") as file, pytest.raises(FormatError, match="objects"):
         file.array("vectors")
+
+
+def test_a_shard_that_is_truncated_while_it_is_open_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "shard.npz"
+    write_shard_file(path, {}, {"vectors": np.arange(1 << 16, dtype="<f4").reshape(-1, 16)})
+    with ShardFile(path) as file:
+        rows = file.rows("vectors")
+        assert rows[7].tolist() == file.array("vectors")[7].tolist() == list(range(112, 128))
+        assert rows[np.array([3, 1])][:, 0].tolist() == [48, 16]
+        os.truncate(path, 1 << 12)  # a mapped file would kill the process
+        with pytest.raises(FormatError, match="was changed after it was opened"):
+            rows[4000]
+        with pytest.raises(FormatError):
+            file.array("vectors")
 
 
 @pytest.mark.parametrize("header", [b"[]", b"3", b'{"format": "elmokit shard", "version": "1"}'])

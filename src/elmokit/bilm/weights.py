@@ -10,7 +10,6 @@ the characters of a word.
 from __future__ import annotations
 
 import math
-import mmap
 from collections.abc import Mapping
 from typing import Any
 
@@ -88,23 +87,12 @@ def check_weights(config: BiLMConfig, weights: Weights) -> None:
             raise WeightsError(f"{name} is of type {array.dtype}; expected floating-point numbers")
         if not _is_finite(array):
             raise WeightsError(f"{name} has NaN or infinite values; the file is damaged")
-        release(array)
 
 
 def _is_finite(array: npt.NDArray[Any]) -> bool:
     """Return whether all values are finite; in pieces, since a softmax may have a billion."""
     flat = array.reshape(-1)
     return all(np.isfinite(flat[i : i + (1 << 20)]).all() for i in range(0, flat.size, 1 << 20))
-
-
-def release(array: npt.NDArray[Any]) -> None:
-    """Return the memory of a memory-mapped array to the system; it can still be read later."""
-    base: Any = array
-    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
-        base = base.base
-    mapping = getattr(base, "_mmap", None)
-    if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
-        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def _check_softmax(config: BiLMConfig, weights: Weights) -> None:

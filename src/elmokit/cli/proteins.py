@@ -45,7 +45,7 @@ def load_proteins(model: str, state: str, dtype: str, threads: int | None) -> El
     from elmokit import formats
     from elmokit.elmo import Elmo, locate_model
 
-    bilm = formats.read(locate_model(model))  # memory-mapped: reading it twice costs little
+    bilm = formats.read(locate_model(model))  # weights stay in the file: twice costs little
     proteins = True if bilm.vocabulary is None and not bilm.reads_residues else None
     return Elmo.load(model, state=state, dtype=dtype, threads=threads, proteins=proteins)
 

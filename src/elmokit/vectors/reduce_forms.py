@@ -72,7 +72,7 @@ def reduce(elmo: Elmo, sentences: Iterable[LocatedSentence], context: ReduceCont
 
 def merge(files: Sequence[ShardFile], context: ReduceContext) -> ReducedText:
     """Return counts and mean vectors of the word forms of all shards."""
-    row = files[0].array("sums").shape[1:]
+    row = files[0].rows("sums").shape[1:]
     result = ReducedText()
     result.arrays = _merge_sums(files, context, row, means=True)
     result.sentences = sum(file.header["sentences"] for file in files)
@@ -152,7 +152,7 @@ def _merge_sums(
     counts = ArraySpool(context.directory, "<i8")
     values = ArraySpool(context.directory, "<f4" if means else "<i8", row)
     counts_of = [file.array("counts") for file in files]
-    sums_of = [file.array("sums") for file in files]
+    sums_of = [file.rows("sums") for file in files]
 
     def read(number: int) -> Iterator[tuple[bytes, int, int]]:
         for k, form in enumerate(files[number].lines("forms")):

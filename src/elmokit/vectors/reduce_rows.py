@@ -103,7 +103,7 @@ class WordRows:
                 ],
                 "<i4",
             )
-            own = file.array("form_numbers")
+            own = file.rows("form_numbers")
             for k in range(0, len(own), 1 << 20):
                 numbers.append(of_shard[own[k : k + (1 << 20)]])
         result.arrays["form_numbers"] = numbers
@@ -129,10 +129,10 @@ def _concatenate(
     for name in names:
         if name not in files[0].names:
             continue
-        first = files[0].array(name)
+        first = files[0].rows(name)
         spool = ArraySpool(context.directory, first.dtype, first.shape[1:])
         for file in files:
-            copy_rows(spool, file.array(name))
+            copy_rows(spool, file.rows(name))
         result.arrays[name] = spool
     result.sentences = sum(file.header["sentences"] for file in files)
     result.words = sum(file.header["words"] for file in files)

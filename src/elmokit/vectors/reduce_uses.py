@@ -162,10 +162,10 @@ def merge(files: Sequence[ShardFile], context: ReduceContext) -> ReducedText:
         for sample in candidates
         for entry in sorted(sample, key=lambda e: (e[0].location, e[0].position))
     ]
-    mapped = [file.array("vectors") for file in files]
-    vectors = ArraySpool(context.directory, "<f4", mapped[0].shape[1:])
+    vectors_of = [file.rows("vectors") for file in files]
+    vectors = ArraySpool(context.directory, "<f4", vectors_of[0].shape[1:])
     for _, number, row in kept:
-        vectors.append(mapped[number][row][None])
+        vectors.append(vectors_of[number][row][None])
     result.arrays = _columns(context, [use for use, _, _ in kept])
     result.arrays["vectors"] = vectors
     result.extra = {

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from elmokit.bilm.weights import FloatArray
 from elmokit.elmo import Elmo, LayerChoice, Pooling, Sentence
 from elmokit.errors import InputError
+from elmokit.formats.checked_rows import CheckedRows
 from elmokit.vectors.quantization import STORED_AS, Codebook, StoredAs, quantize_int8
 from elmokit.vectors.shard_files import ArraySpool, ShardFile, StoredArray
 from elmokit.vectors.shard_input import LocatedSentence
@@ -244,7 +244,7 @@ class VectorSpools:
                     ) from None
 
 
-def copy_rows(spool: ArraySpool, array: npt.NDArray[Any], rows: int = 1 << 14) -> None:
-    """Append a mapped array to a spool, some rows at a time."""
+def copy_rows(spool: ArraySpool, array: CheckedRows, rows: int = 1 << 14) -> None:
+    """Append an array in a file to a spool, some rows at a time."""
     for k in range(0, len(array), rows):
         spool.append(array[k : k + rows])

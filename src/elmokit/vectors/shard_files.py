@@ -6,7 +6,8 @@
 
 Equal input gives equal bytes, on any machine and after any number of interruptions: there are no
 times, names of machines or paths in a file. It is written under a temporary name, synced and
-renamed. Arrays are mapped when they are read, so that a file may be larger than the memory.
+renamed. Its rows can be read one by one, so that a file may be larger than the memory. Nothing is
+mapped: reading a mapped file that somebody else has truncated kills the process.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmokit.errors import FormatError, InputError
+from elmokit.formats.checked_rows import CheckedRows
 from elmokit.json_text import parse_json
 from elmokit.storage import atomic_write, check_regular
 from elmokit.vectors.npz import NpyArchive
@@ -118,7 +120,7 @@ def _pieces(array: npt.NDArray[Any]) -> Iterable[bytes]:
 
 
 class ShardFile:
-    """An open file of a shard, or of merged shards; its arrays are mapped when they are used."""
+    """An open file of a shard, or of merged shards; its arrays are read when they are used."""
 
     def __init__(self, path: str | Path) -> None:
         """Open a file and read its header."""
@@ -146,6 +148,7 @@ class ShardFile:
             )
         self.header: dict[str, Any] = header
         """What the file is."""
+        self._rows: dict[str, CheckedRows] = {}
 
     @property
     def names(self) -> list[str]:
@@ -154,7 +157,20 @@ class ShardFile:
         return [name for name in names if name != HEADER]
 
     def array(self, name: str) -> npt.NDArray[Any]:
-        """Return an array, mapped from the file."""
+        """Return a whole array; `rows` reads parts of a large one."""
+        return self.rows(name)[:]
+
+    def rows(self, name: str) -> CheckedRows:
+        """Return an array that stays in the file, and whose rows are read when they are asked for.
+
+        It has `shape`, `dtype` and `len`, and is indexed by a number, a slice or an array of
+        numbers. Reading raises `FormatError` if the file was changed after it was opened.
+        """
+        if name not in self._rows:
+            self._rows[name] = self._open_rows(name)
+        return self._rows[name]
+
+    def _open_rows(self, name: str) -> CheckedRows:
         try:
             info = self._zip.getinfo(f"{name}.npy")
             with self.path.open("rb") as file:
@@ -162,15 +178,17 @@ class ShardFile:
                 name_size, extra_size = struct.unpack("<HH", file.read(4))
                 file.seek(name_size + extra_size, 1)
                 np.lib.format.read_magic(file)
-                shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+                shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
                 offset = file.tell()
             if dtype.kind not in "biuf":  # NumPy takes the bytes of objects for addresses
                 raise ValueError(f"it holds {dtype} (objects?), not numbers")
             if info.compress_type != zipfile.ZIP_STORED:
                 raise ValueError("it is compressed")
-            if not math.prod(shape):
-                return np.empty(shape, dtype)
-            return np.memmap(self.path, dtype, "r", offset, shape)
+            if fortran or not shape or min(shape) < 0:
+                raise ValueError(f"it has the shape {shape!s:.60}, or is stored by columns")
+            if math.prod(shape) * dtype.itemsize > info.file_size:
+                raise ValueError(f"it has {info.file_size:,} bytes for the shape {shape!s:.60}")
+            return CheckedRows(self.path, dtype, shape, None, offset)
         except Exception as error:  # raised by zipfile and NumPy
             raise FormatError(f"{self.path}: the array {name!r} cannot be read: {error}") from None
 

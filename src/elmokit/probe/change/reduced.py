@@ -59,7 +59,7 @@ def load_samples(
         header = file.header
         text = TextSize(header["documents"], header["sentences_with_words"])
         lines = list(file.lines("sentences"))
-        vectors_NLD = file.array("vectors")
+        vectors_NLD = file.rows("vectors")
         target_N, priority_N = file.array("target"), file.array("priority")
         position_N = file.array("position")
         places = [file.array(name) for name in ("document", "document_start", "sentence")]
@@ -85,6 +85,6 @@ def load_samples(
                 kept.append(row)
                 sample.uses.append((words, position))
                 sample.locations.append(UseLocation(*(int(place[row]) for place in places)))
-            sample.layers_NLD = np.array(vectors_NLD[kept], np.float32)
+            sample.layers_NLD = vectors_NLD[np.array(kept, np.int64)].astype(np.float32)
             samples.append(sample)
     return samples

@@ -5,9 +5,10 @@
     for neighbor in index.search(use.vector, 10):
         print(neighbor.similarity, neighbor.words)
 
-The files are mapped into memory, not read. With usearch (the extra `analyses`) and many uses, the
-search goes through a graph; its candidates are compared with the exact query once more, so that the
-cosines are right even if a neighbor was missed. Otherwise every vector is compared.
+Vectors stay in their file and are read as they are compared. With usearch (the extra `analyses`)
+and many uses, the search goes through a graph; its candidates are compared with the exact query
+once more, so that the cosines are right even if a neighbor was missed. Otherwise every vector is
+compared.
 
 Shape letters: N uses, S sentences, V word forms (different spellings), D size of a vector.
 """

@@ -61,7 +61,7 @@ class StoredCorpus:
         for shard in self.plan.shards:
             with ShardFile(self.plan.path_of(shard)) as file:
                 forms = [line.decode("utf-8", "surrogatepass") for line in file.lines("forms")]
-                numbers = file.array("form_numbers")
+                numbers = file.rows("form_numbers")
                 start = 0
                 for length in file.array("lengths").tolist():
                     if length:
@@ -72,9 +72,9 @@ class StoredCorpus:
 
     def _decode(self, file: ShardFile, rows: slice) -> FloatArray:
         if self._codebook is not None:
-            return self._codebook.decode(file.array("codes")[rows])
-        vectors = file.array("vectors")[rows]
+            return self._codebook.decode(file.rows("codes")[rows])
+        vectors = file.rows("vectors")[rows]
         if vectors.dtype == np.int8:
-            return dequantize_int8(vectors, file.array("scales")[rows])
+            return dequantize_int8(vectors, file.rows("scales")[rows])
         decoded: FloatArray = vectors.astype(np.float32)
         return decoded
