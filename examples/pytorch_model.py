@@ -49,7 +49,7 @@ class Tagger(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.elmo = ElmoEmbedding("builtin", dropout=0.2)  # frozen; only its mix learns
-        self.tags = torch.nn.Linear(256, len(TAGS))
+        self.tags = torch.nn.Linear(384, len(TAGS))
 
     def forward(self, sentences: list[list[str]]) -> torch.Tensor:
         """Return scores (B, T, tags)."""

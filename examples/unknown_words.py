@@ -32,7 +32,7 @@ for sentence, right, wrong in PAIRS:
     words = sentence.split()
     place = words.index(right)
     variants = [[*words[:place], word, *words[place + 1 :]] for word in (right, wrong, "banana")]
-    layers = elmo.embed(variants, layers="all")  # three arrays (3, T, 256)
+    layers = elmo.embed(variants, layers="all")  # three arrays (3, T, 384)
     spelled, misspelled, other = (array[:, place] for array in layers)
     print(
         f"{right + ', ' + wrong:26}"

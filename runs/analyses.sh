@@ -9,7 +9,10 @@
 # Results: measurements in WORK_DIR/measured (copy *.json to src/elmokit/builtin/measured), the page in
 # WORK_DIR/analyses.md and WORK_DIR/analyses/ (copy to docs), the report in WORK_DIR/report.html.
 #
-# Environment: TASKS="ner nli" analyzes only these tasks; RUN=DIR is the directory of the model's
+# Analyses of tasks that WORK_DIR does not have are shown as they were measured with the built-in model of
+# elmokit 0.1.0 (analyses/0.1.0); the signatures at the end of the page say which.
+#
+# Environment: TASKS="ner nli" analyzes only these tasks, TASKS=none none; RUN=DIR is the directory of the model's
 # training run, for its curve.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -82,11 +85,13 @@ models=()
 for model in "$work"/{squad,sick,srl,coref,ner,sst5}/elmo-[0-9]; do
     [ -e "$model/task.json" ] && models+=("$model")
 done
-once weights analyze weights "${models[@]}"
+if [ ${#models[@]} -gt 0 ]; then
+    once weights analyze weights "${models[@]}"
+fi
 
 # 4. Store the training curve, and write the page and the report.
 if [ -n "${RUN:-}" ] && [ ! -e "$out/training.json" ]; then
     "$python" "$here/analyses/training.py" builtin --run "$RUN" --out "$out"
 fi
-"$python" "$here/analyses/page.py" "$out" --out "$work/analyses.md"
+"$python" "$here/analyses/page.py" "$here/analyses/0.1.0" "$out" --out "$work/analyses.md"
 "${elmo[@]}" report builtin --from "$out" --out "$work/report.html"

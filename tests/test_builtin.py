@@ -14,10 +14,12 @@ import elmokit
 from elmokit import Elmo
 from elmokit.lm import perplexity, substitutes
 from elmokit.probe import results
-from elmokit.probe.report_page import render_page
+from elmokit.probe.report_page import COMMANDS, render_page
 
 DIRECTORY = Path(elmokit.__file__).parent / "builtin"
 MOST_BYTES = 25_000_000
+OF_TASKS = {"weights", "layers", "place", "efficiency"}
+"""Kinds of measurements that train task models for hours; they are not of this model yet."""
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +38,14 @@ def test_it_is_in_the_package(elmo: Elmo) -> None:
 def test_what_was_measured_of_it_is_with_it(elmo: Elmo) -> None:
     found = results.find_measurements(elmo.bilm.fingerprint, [DIRECTORY / "measured"])
     assert len(found) == len(list((DIRECTORY / "measured").glob("*.json"))), "all of this model"
-    assert {one["kind"] for one in found} == set(results.KINDS)
+    assert {one["kind"] for one in found} == set(results.KINDS) - OF_TASKS
     for one in found:
         assert all(table.rows for table in results.render_tables(one))
         assert all(picture.svg.startswith("<svg") for picture in results.render_figures(one))
     whole = render_page("x", [], None, found)
     titles = re.findall(r"<h3>(.*?)</h3>", whole)
     assert len(set(titles)) == len(titles) == len(found), "each has a heading of its own"
-    assert "Every kind of measurement is here" in whole
+    assert all(COMMANDS[kind] in whole for kind in OF_TASKS), "how to measure what is missing"
     heads = [results.headline(one) for one in found]
     assert sum(head is not None for head in heads) >= 5
     assert all(head is None or all(head) for head in heads)

@@ -34,7 +34,7 @@ def main() -> None:
         warnings.simplefilter("always")
         elmo = elmokit.Elmo.load()
         vectors = elmo.embed("She went to the bank.")
-    assert vectors.shape == (6, 256), vectors.shape
+    assert vectors.shape == (6, 384), vectors.shape
     slow = [str(w.message) for w in caught if "several times slower" in str(w.message)]
     assert bool(slow) == (EXPECTED == "reference"), slow
     done = subprocess.run(

@@ -1,11 +1,11 @@
 """Write docs/analyses.md and its figures: the template page.md, filled with measurements.
 
-    python runs/analyses/page.py MEASURED_DIR --out docs/analyses.md
+    python runs/analyses/page.py MEASURED_DIR… --out docs/analyses.md
 
 In page.md, `$pos_tables` stands for all tables of MEASURED_DIR/pos.json and `$pos_table_2` for the
 second one; `$pos_pictures` and `$pos_picture_1` stand for its figures, which are written to a
-directory beside the page; `$signatures` stands for what determined the measurements. Computes
-nothing.
+directory beside the page; `$signatures` stands for what determined the measurements. Of two
+measurements of one name, the one in the later directory counts. Computes nothing.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ HERE = Path(__file__).parent
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("measured", type=Path, help="Directory of the measurements.")
+    parser.add_argument("measured", type=Path, nargs="+", help="Directories of the measurements.")
     parser.add_argument("--out", type=Path, required=True, help="Markdown file to write.")
     options = parser.parse_args()
     try:
-        measured = {
-            path.stem: load_measurement(path) for path in sorted(options.measured.glob("*.json"))
+        files = {
+            path.stem: path for directory in options.measured for path in directory.glob("*.json")
         }
+        measured = {name: load_measurement(files[name]) for name in sorted(files)}
         template = Template((HERE / "page.md").read_text(encoding="utf-8"))
         fields, figures = template_fields(measured, options.out.stem)
         used = "".join(fields.get(name, "") for name in template.get_identifiers())
@@ -41,7 +42,8 @@ def main() -> None:
     except ElmoError as error:
         sys.exit(f"page: {error}")
     except KeyError as error:
-        sys.exit(f"page: page.md has the field {error}, but {options.measured} has no such result")
+        places = " ".join(map(str, options.measured))
+        sys.exit(f"page: page.md has the field {error}, but {places} has no such result")
 
 
 def template_fields(

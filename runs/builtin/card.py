@@ -101,6 +101,7 @@ def _training_fields(run: Path, corpus: Corpus) -> dict[str, str]:
         "corpus": corpus.fingerprint,
         "corpus_words": f"{train.tokens:,}",
         "corpus_sentences": f"{train.sentences:,}",
+        "start": f"weights of `{plan.start[:12]}…`, widened" if plan.start else "random weights",
         "tokens": f"{last['tokens']:,}",
         "epochs": f"{epochs:.1f}",
         "hours": f"{last['seconds'] / 3600:.1f}",

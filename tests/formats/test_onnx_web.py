@@ -50,7 +50,7 @@ def run_node(folder: Path, code: str) -> str:
 
 def test_the_example_of_the_docs(tmp_path: Path) -> None:
     Elmo.load().save(tmp_path / "model.onnx")
-    assert run_node(tmp_path, ENCODE + EXAMPLE).splitlines() == ["[ 2, 6, 256 ]", "256"]
+    assert run_node(tmp_path, ENCODE + EXAMPLE).splitlines() == ["[ 2, 6, 384 ]", "384"]
 
 
 @pytest.mark.parametrize(

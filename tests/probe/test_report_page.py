@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.conftest import REPOSITORY
 from tests.probe.test_training import found, run  # noqa: F401  fixtures
 
 from elmokit import Elmo
@@ -16,6 +17,7 @@ from elmokit.probe.report_page import CHAPTERS, COMMANDS, TITLES, render_page
 from elmokit.probe.results import Measurement
 
 MEASURED = Path(results.elmokit.__file__).parent / "builtin" / "measured"
+OF_TASKS = REPOSITORY / "runs" / "analyses" / "0.1.0"
 
 
 def test_every_kind_has_its_place_in_the_page() -> None:
@@ -145,10 +147,9 @@ def test_what_came_with_the_model_is_kept_apart(
     assert "of which 1 came with the model and 2 did not" in shipped
 
 
-def test_every_shipped_measurement_has_a_label() -> None:
-    labels = {
-        path.stem: data_label(results.load_measurement(path)) for path in MEASURED.glob("*.json")
-    }
+def test_every_published_measurement_has_a_label() -> None:
+    paths = [*MEASURED.glob("*.json"), *OF_TASKS.glob("*.json")]
+    labels = {path.stem: data_label(results.load_measurement(path)) for path in paths}
     assert labels["similarity"].startswith("2,000 pairs; data: pairs 505a6a74, gold ")
     assert labels["layers-ner"].startswith("14,041 training examples, 3 seeds; data: train ")
     assert labels["geometry"].startswith("200,016 words in 8,585 sentences")

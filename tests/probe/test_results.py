@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.conftest import REPOSITORY
 from tests.probe.test_training import NOTED, found, run  # noqa: F401  fixtures
 
 from elmokit import Elmo
@@ -46,8 +47,10 @@ def test_kept_and_read(found: Measurement, tmp_path: Path) -> None:  # noqa: F81
     assert not list((tmp_path / "out").glob(".*"))
 
 
-def test_every_shipped_measurement_has_tables_for_a_paper(tmp_path: Path) -> None:
-    for path in (Path(results.elmokit.__file__).parent / "builtin" / "measured").glob("*.json"):
+def test_every_published_measurement_has_tables_for_a_paper(tmp_path: Path) -> None:
+    shipped = Path(results.elmokit.__file__).parent / "builtin" / "measured"
+    of_tasks = REPOSITORY / "runs" / "analyses" / "0.1.0"
+    for path in [*shipped.glob("*.json"), *of_tasks.glob("*.json")]:
         measured = load_measurement(path)
         written = save_measurement(measured, tmp_path, path.stem)
         assert written[0].read_bytes() == path.read_bytes()

@@ -61,7 +61,7 @@ def _fields() -> list[str]:
 def test_the_page_asks_for_what_the_script_makes() -> None:
     fields = _fields()
     text = (RUNS / "analyses.sh").read_text()
-    made = set(re.findall(r"^once ([\w-]+) ", text, re.M)) | {"training"}
+    made = set(re.findall(r"^ *once ([\w-]+) ", text, re.M)) | {"training"}
     made |= {f"{kind}-{task}" for kind, task in re.findall(r"^analysis (\w+) (\w+) ", text, re.M)}
     assert fields and {name.replace("_", "-") for name in fields} <= made
 

@@ -243,7 +243,7 @@ def test_tasks(tmp_path: Any) -> None:
 def test_models_are_listed(client: Any) -> None:
     models = client.get("/v1/models").json()
     assert [each["id"] for each in models["data"]] == ["builtin", "plain"]
-    assert client.get("/v1/models/builtin").json()["dimensions"] == 256
+    assert client.get("/v1/models/builtin").json()["dimensions"] == 384
     assert client.get("/v1/models/a/b").status_code == 404
 
 

@@ -84,7 +84,7 @@ def test_uses(client: Any) -> None:
         (2, 4),
     ]
     assert header["without"] == 1
-    assert arrays["layers"].shape == (3, 3, 256)
+    assert arrays["layers"].shape == (3, 3, 384)
 
 
 @pytest.mark.parametrize(
