@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.conftest import GOLDEN, small_config
-from tests.formats.test_tf_checkpoint import tensors_of, write
+from tests.formats.test_tf_checkpoint import block, table, tensors_of, write
 
 from elmokit import Elmo, formats, inspect_model
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.random import random_bilm
 from elmokit.errors import FormatError
 from elmokit.formats import tar_archive, tf_checkpoint
+from elmokit.formats.tf_index import read_table
 from elmokit.inspect import describe_model
 
 HUB = tf_checkpoint.NAMINGS[2]
@@ -165,6 +166,33 @@ def test_tensors_that_are_no_matrices(tmp_path: Path, name: str, dimensions: int
     folder = write_module(tmp_path / "module", published_like())
     write(folder / "variables", tensors, "variables")
     with pytest.raises(FormatError, match=f"bilm/{name} has the shape .*; expected a matrix"):
+        formats.read(folder)
+
+
+def test_names_that_only_look_like_those_of_a_module(tmp_path: Path) -> None:
+    folder = write_module(tmp_path / "module", published_like())
+    good = hub_tensors(published_like())
+    for old, new in (
+        ("bilm/CNN/W_cnn_0", "bilm/CNN/W_cnn_00"),
+        ("bilm/CNN/W_cnn_0", "bilm/CNN/W_cnn_\u0660"),  # a zero in Arabic
+        (f"bilm/{CELL}/kernel", "bilm/RNN_0/rnn/lstm_cell/kernel"),  # as in a model of one layer
+    ):
+        tensors = {new if name == old else name: array for name, array in good.items()}
+        write(folder / "variables", tensors, "variables")
+        with pytest.raises(FormatError, match="has no tensor bilm/"):
+            formats.read(folder)
+
+
+def test_a_scope_that_is_not_utf8(tmp_path: Path) -> None:
+    folder = write_module(tmp_path / "module", published_like())
+    file = folder / "variables" / "variables.index"
+    renamed = {b"bilm/char_embed": b"\xff/char_embed"}
+    entries = [
+        (renamed.get(key, key.replace(b"bilm", b"\xef\xbf\xbd")), value)
+        for key, value in read_table(file.read_bytes(), "x").items()
+    ]
+    file.write_bytes(table([block(sorted(entries))]))
+    with pytest.raises(FormatError, match="has no tensor \ufffd/char_embed"):
         formats.read(folder)
 
 
