@@ -134,9 +134,10 @@ def read(source: ModelSource, chosen: str = "") -> BiLM:
     words = _rows(bundle, f"{scope}softmax/W")
     table = checkpoint_layout(config, naming, scope, words)
     check_rest(bundle, scope, table)
+    shapes = expected_shapes(config)
     weights: dict[str, AnyArray] = {}
     for entry in table:
-        weights |= take_arrays(entry, config, bundle)
+        weights |= take_arrays(entry, shapes, bundle)
     return BiLM(config, StoredArrays(weights), _vocabulary(source, words))
 
 
@@ -276,13 +277,16 @@ def check_rest(bundle: TensorBundle, scope: str, table: list[DatasetMapping]) ->
 
 
 def take_arrays(
-    entry: DatasetMapping, config: BiLMConfig, bundle: TensorBundle, skip: int = 0
+    entry: DatasetMapping,
+    shapes: Mapping[str, tuple[int, ...]],
+    bundle: TensorBundle,
+    skip: int = 0,
 ) -> dict[str, AnyArray]:
     """Return the arrays that a tensor consists of, by our names.
 
     Args:
         entry: The tensor, and what it becomes.
-        config: The architecture.
+        shapes: The shapes of our arrays, of all but the softmax, which is never divided.
         bundle: The checkpoint.
         skip: Number of first rows to leave out.
     """
@@ -299,7 +303,6 @@ def take_arrays(
             f"{bundle.where}: {entry.name} has the shape {shape}; options.json requires "
             f"{entry.shape}"
         )
-    shapes = expected_shapes(config)  # of all but the softmax, which is never divided
     parts = {name: shapes.get(name, entry.shape) for name in entry.ours}
     tensor = bundle.tensor(entry.name)
     if skip:
