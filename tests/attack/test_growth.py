@@ -135,9 +135,38 @@ def layers_without_weights(directory: Path) -> Read:
     return lambda: hdf5_layout(BiLMConfig.from_options(options))
 
 
+def many_highlighted_cells(directory: Path) -> Read:
+    from elmokit.probe.tables import Table, table_to_markdown
+
+    rows = [["a", "1"] for _ in range(40_000)]
+    table = Table("title", ["name", "score"], rows, bold=[(k, 1) for k in range(len(rows))])
+    return lambda: table_to_markdown(table)
+
+
+def weights_of_many_layers(directory: Path) -> Read:
+    from elmokit.probe.results import render_tables
+
+    def place(layers: int) -> dict[str, object]:
+        return {"place": "input", "shares": [1.0] * layers, "gamma": 1.0, "spread": 0.0}
+
+    places = [place(100_000), *(place(1) for _ in range(2000))]
+    system = {"name": "ner", "seeds": [0], "places": places}
+    return lambda: render_tables({"kind": "weights", "signature": {}, "systems": [system]})
+
+
+def measurement_that_is_a_pipe(directory: Path) -> Read:
+    from elmokit.probe.results import load_measurement
+
+    os.mkfifo(directory / "x.json")
+    return lambda: load_measurement(directory / "x.json")
+
+
 @pytest.mark.parametrize(
     "make",
     [
+        many_highlighted_cells,
+        measurement_that_is_a_pipe,
+        weights_of_many_layers,
         attribute_without_a_value,
         clusters_and_blank_lines,
         layers_without_weights,
