@@ -94,7 +94,7 @@ def read_model(path: Path) -> None:
     if checked.digest()[0] < 256 * EMBED_SHARE:
         Elmo(bilm, threads=1).embed([["a", "cat"]])
     if bilm.alphabet is None and checked.digest()[1] < 256 * CONVERT_SHARE:
-        with tempfile.TemporaryDirectory() as directory:
+        with tempfile.TemporaryDirectory(dir=path.parent) as directory:
             formats.write(bilm, Path(directory) / "x.hdf5")
 
 
