@@ -222,6 +222,44 @@ def tar_bomb(source: random.Random, directory: Path) -> Callable[[], object]:
     return _load(path)
 
 
+def tar_of_records(source: random.Random, directory: Path) -> Callable[[], object]:
+    """A tar archive with records that `tarfile` copies into each entry, or searches for ever."""
+    path = directory / "records.tar"
+    data = source.choice((b"".join(b"10 k%05d=\n" % k for k in range(50_000)), b"1" * 1_000_000))
+    entry = tarfile.TarInfo("pax")
+    entry.type, entry.size = source.choice((b"g", b"x")), len(data)
+    files = b"".join(tarfile.TarInfo(f"f{k}").tobuf() for k in range(900))
+    path.write_bytes(entry.tobuf() + data + bytes(-len(data) % 512) + files + bytes(1024))
+    return _load(path)
+
+
+def table_of_one_block(source: random.Random, directory: Path) -> Callable[[], object]:
+    """The index of a checkpoint that refers to the same large block thousands of times."""
+    from elmokit.formats.crc32c import crc32c, mask_checksum
+    from elmokit.formats.tf_index import MAGIC, read_table
+
+    def sealed(content: bytes) -> bytes:
+        content += b"\0"
+        return content + struct.pack("<I", mask_checksum(crc32c(content)))
+
+    count = source.choice((1 << 10, 1 << 18))
+    block = sealed(bytes(4 * count) + struct.pack("<I", count))
+    size = 4 * (count + 1)
+    handle = b"\0" + _varint(size)
+    index = sealed((bytes([0, 0, len(handle)]) + handle) * 100_000 + struct.pack("<2I", 0, 1))
+    footer = b"\0\0" + _varint(len(block)) + _varint(len(index) - 5)
+    data = block + index + footer.ljust(40, b"\0") + struct.pack("<Q", MAGIC)
+    return lambda: read_table(data, "x.index")
+
+
+def _varint(value: int) -> bytes:
+    out = b""
+    while value > 0x7F:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
 def tar_of_holes(source: random.Random, directory: Path) -> Callable[[], object]:
     """A tar archive with a sparse file: a few bytes that claim to be gigabytes of zeros."""
     path = directory / "holes.tar"
@@ -326,6 +364,8 @@ MAKERS: list[Callable[[random.Random, Path], Callable[[], object]]] = [
         tar_of_links,
         tar_bomb,
         tar_of_holes,
+        tar_of_records,
+        table_of_one_block,
         manifest_that_leads_out,
         safetensors_that_lie,
         config_of_a_giant,

@@ -13,6 +13,7 @@ import lzma
 import random
 import shutil
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -43,6 +44,8 @@ TINY = BiLMConfig(
 SENTENCES = [["a", "cat", "sat"], [], ["it", "rains", "\ud800"], ["naïve", "übermut", "."]]
 EMBED_SHARE = 0.02
 """Share of the models that could be read which also embed a sentence."""
+CONVERT_SHARE = 0.1
+"""Share of those that are also written in the format of AllenNLP."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,16 @@ def tiny_model(seed: int = 0) -> BiLM:
 
 
 def read_model(path: Path) -> None:
-    """Read a model with all its arrays; embed with some of those that can be read."""
+    """Read a model with all its arrays; embed with some of those that can be read, and convert."""
     bilm = formats.read(path)
     checked = hashlib.sha256()
     for array in bilm.weights.values():
         checked.update(np.ascontiguousarray(array).data)
     if checked.digest()[0] < 256 * EMBED_SHARE:
         Elmo(bilm, threads=1).embed([["a", "cat"]])
+    if bilm.alphabet is None and checked.digest()[1] < 256 * CONVERT_SHARE:
+        with tempfile.TemporaryDirectory(dir=path.parent) as directory:
+            formats.write(bilm, Path(directory) / "x.hdf5")
 
 
 def native(directory: Path) -> Seed:

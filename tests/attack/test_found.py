@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
 import zipfile
 import zlib
@@ -55,6 +56,31 @@ def checkpoint_of_float8(path: Path) -> None:
     header["random"]["dtype"] = "F8_E4M3"
     text = json.dumps(header).encode()
     (path / "state.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size :])
+
+
+def replace_tensors(path: Path, **tensors: np.ndarray) -> None:
+    from safetensors.numpy import save_file
+
+    save_file(tensors, path)
+
+
+def settled_state_without_rows(path: Path) -> None:
+    hidden, cell = np.zeros((2, 2, 0, 6), np.float32), np.zeros((2, 2, 0, 12), np.float32)
+    replace_tensors(path / "settled.safetensors", hidden=hidden, cell=cell)
+
+
+def settled_state_of_a_trillion_empty_rows(path: Path) -> None:
+    empty = np.zeros((2, 2, 10**12, 0), np.float32)
+    replace_tensors(path / "settled.safetensors", hidden=empty, cell=empty.copy())
+
+
+def mix_of_text(path: Path) -> None:
+    mix = {"scalars": "123", "gamma": "1"}
+    change_json(path / "config.json", lambda content: content.update(mix=mix), seal=False)
+
+
+def manifest_of_files_that_are_no_part_of_a_model(path: Path) -> None:
+    (path / "x").write_bytes(b"")
 
 
 def words_that_are_not_utf8(path: Path) -> None:
@@ -326,6 +352,10 @@ FOUND: list[tuple[str, Callable[[Path], None]]] = [
     ("h5-plain", chunk_that_is_too_short),
     ("h5-plain", strings_of_no_type),
     ("index", index_without_a_version),
+    ("native", settled_state_without_rows),
+    ("native", settled_state_of_a_trillion_empty_rows),
+    ("native", mix_of_text),
+    ("native", manifest_of_files_that_are_no_part_of_a_model),
     ("npz", array_of_an_impossible_shape),
     ("npz", words_that_are_numbers),
     ("npz", lengths_of_two_axes),
@@ -366,11 +396,46 @@ def test_it_is_refused(
     seed = import_attack("seeds").SEEDS[kind](tmp_path)
     seed.read(seed.path)
     damage(seed.path)
-    names = {"checkpoint": ["state.safetensors"], "corpus": ["words.txt", "train-00000.npy"]}
+    signable = set(os.listdir(seed.path)) if seed.path.is_dir() else set()
+    names = {
+        "checkpoint": ["state.safetensors"],
+        "corpus": ["words.txt", "train-00000.npy"],
+        "native": sorted({"config.json", "settled.safetensors", "x"} & signable),
+    }
     for name in names.get(kind, ()):
         seed.sign(seed.path, name)
     with pytest.raises(ElmoError):
         seed.read(seed.path)
+
+
+@pytest.mark.parametrize(
+    "name", ["char_embed", "", "CNN", "char_embed/x", ".", "/", "a\0b", "elmokit/mix"]
+)
+def test_an_array_whose_name_another_one_needs(
+    import_attack: Callable[[str], ModuleType], tmp_path: Path, name: str
+) -> None:
+    from dataclasses import replace
+
+    from elmokit import formats
+
+    bilm = replace(import_attack("seeds").tiny_model(), extra={name: np.ones(3, np.float32)})
+    with pytest.raises(ElmoError, match="which an HDF5 file cannot hold"):
+        formats.write(bilm, tmp_path / "x.hdf5")
+
+
+def test_a_small_zip_archive_of_a_large_file(tmp_path: Path) -> None:
+    from elmokit import formats
+
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("options.json", "w") as entry:
+            for _ in range(100):
+                entry.write(b" " * (1 << 20))
+        archive.writestr("weights.hdf5", b"")
+    data = bytearray((tmp_path / "x.zip").read_bytes())
+    struct.pack_into("<I", data, data.index(b"PK\1\2") + 20, 1 << 30)  # its compressed size
+    (tmp_path / "x.zip").write_bytes(data)
+    with pytest.raises(ElmoError, match="weights never compress that well"):
+        formats.read(tmp_path / "x.zip")
 
 
 def test_a_tar_archive_of_holes_is_refused(

@@ -131,6 +131,9 @@ def test_no_clip_is_said_in_several_ways(value: object) -> None:
         ("lstm", "dim", True, r"lstm\.dim is True"),
         ("lstm", "dim", "64", r"lstm\.dim is '64'"),
         ("lstm", "n_layers", 0, r"lstm\.layers is 0"),
+        ("lstm", "n_layers", 1 << 20, r"lstm\.layers is 1048576; expected .* from 1 to 1000"),
+        ("char_cnn", "n_highway", 1 << 20, r"char_cnn\.highways is 1048576; expected .* to 1000"),
+        ("char_cnn", "filters", [[1, 1]] * 1001, r"char_cnn\.filters has 1,001 pairs; expected"),
         ("lstm", "cell_clip", -3, r"lstm\.cell_clip is -3; expected a positive number"),
         ("lstm", "cell_clip", float("nan"), r"lstm\.cell_clip is nan"),
         ("lstm", "use_skip_connections", "yes", r"lstm\.skip is 'yes'; expected true or false"),
@@ -234,6 +237,12 @@ def test_models_of_bytes_are_written_as_before() -> None:
     """Old files, fingerprints and versions of elmokit do not know the new keys."""
     data = small_config().to_dict()
     assert set(data) == {"char_cnn", "lstm"} and "scheme" not in data["char_cnn"]
+
+
+@pytest.mark.parametrize("extra", [{"char_cnn": 5}, {"lstm": []}, {"char_cnn": {"embedding": ""}}])
+def test_further_keys_that_options_json_has_no_place_for(extra: dict) -> None:
+    with pytest.raises(ConfigError, match=r"config: extra\.\w+ is .*; expected an object"):
+        BiLMConfig.from_dict(small_config().to_dict() | {"extra": extra})
 
 
 def test_what_options_json_cannot_say() -> None:

@@ -271,6 +271,7 @@ def test_lines_of_a_dictionary() -> None:
             "17 entries.*the files do not belong together",
         ),
         ("word.dic", lambda t: "\n".join(t.split("\n")[:-3]), "the files do not belong together"),
+        ("word.dic", lambda t: t + "é\t0\nè\t0\n", "17 entries with numbers up to 14, but"),
     ],
 )
 def test_dictionaries_that_do_not_fit(model: Path, file: str, change: Any, message: str) -> None:

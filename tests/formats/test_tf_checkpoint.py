@@ -315,8 +315,9 @@ def test_packed_vocabulary(trained: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (trained / "vocab.txt").unlink()
     (trained / "vocab.txt.gz").write_bytes(gzip.compress(data))
     assert read(trained).vocabulary == read(TF / "trained").vocabulary
-    with monkeypatch.context() as patch, pytest.raises(FormatError, match="unpacks to more"):
-        patch.setattr(tf_checkpoint, "LARGEST_VOCABULARY", 50)
+    with monkeypatch.context() as patch, pytest.raises(FormatError, match="unpacks from"):
+        patch.setattr(tf_checkpoint, "FREE_BYTES", 0)
+        (trained / "vocab.txt.gz").write_bytes(gzip.compress(b"word\n" * 10_000))
         read(trained)
     (trained / "vocab.txt.gz").write_bytes(gzip.compress(data)[:-12])
     with pytest.raises(FormatError, match="cannot be unpacked"):
@@ -453,6 +454,8 @@ def test_a_truncated_index(trained: Path) -> None:
         ({"f7": [b"", b""]}, "do not fit together"),
         ({"f7": [message(f1=[b"", b""])]}, "do not fit together"),
         ({"f7": [message(f1=[b"", b""])] * 2000}, "do not fit together"),
+        ({"f2": message(f2=[message(f1=1 << 47)] * 400)}, "more than 16 dimensions"),
+        ({"f7": [message(f1=[b""] * 70)]}, "more than 16 dimensions"),
     ],
 )
 def test_entries_that_cannot_be(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
@@ -507,6 +510,35 @@ def test_unaligned_tensors_become_aligned(tmp_path: Path) -> None:
 def test_tables_that_cannot_be(file: bytes, says: str) -> None:
     with pytest.raises(FormatError, match=says):
         read_table(file, "x.index")
+
+
+def test_a_block_that_is_read_again_and_again() -> None:
+    """Of few bytes per reference, so that a small file would take hours."""
+    empty = struct.pack("<2I", 0, 1)
+    data = empty + b"\0"
+    data += struct.pack("<I", mask_checksum(crc32c(data)))
+    handle = number(0) + number(len(empty))
+    index = block([(b"", handle)] * 3) + b"\0"
+    footer = number(0) * 2 + number(len(data)) + number(len(index) - 1)
+    data += index + struct.pack("<I", mask_checksum(crc32c(index)))
+    with pytest.raises(FormatError, match="refers to the block at 0 twice"):
+        read_table(data + footer.ljust(40, b"\0") + struct.pack("<Q", MAGIC), "x.index")
+
+
+def test_keys_that_share_nearly_everything() -> None:
+    first = number(0) + number(4006) + number(0) + b"k" * 4000 + b"000000"
+    others = (number(4000) + number(6) + number(0) + b"%06d" % i for i in range(1, 3000))
+    with pytest.raises(FormatError, match="that is not the index of a biLM"):
+        read_table(table([b"".join([first, *others, struct.pack("<2I", 0, 1)])]), "x.index")
+
+
+def test_tensors_that_share_their_bytes(tmp_path: Path) -> None:
+    array = np.zeros(100, np.float32)
+    index = block([(b"", message(f1=1)), *((b"t%03d" % i, entry(array, 0)) for i in range(99))])
+    (tmp_path / "x.index").write_bytes(table([index]))
+    (tmp_path / "x.data-00000-of-00001").write_bytes(array.tobytes())
+    with pytest.raises(FormatError, match=r"has 400 bytes, and its tensors have 39,600"):
+        TensorBundle(ModelSource(tmp_path), "x")
 
 
 def test_an_index_that_is_far_too_large(trained: Path) -> None:

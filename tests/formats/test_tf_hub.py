@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.conftest import GOLDEN, small_config
-from tests.formats.test_tf_checkpoint import tensors_of, write
+from tests.formats.test_tf_checkpoint import block, table, tensors_of, write
 
 from elmokit import Elmo, formats, inspect_model
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.random import random_bilm
 from elmokit.errors import FormatError
 from elmokit.formats import tar_archive, tf_checkpoint
+from elmokit.formats.tf_index import read_table
 from elmokit.inspect import describe_model
 
 HUB = tf_checkpoint.NAMINGS[2]
@@ -168,6 +170,33 @@ def test_tensors_that_are_no_matrices(tmp_path: Path, name: str, dimensions: int
         formats.read(folder)
 
 
+def test_names_that_only_look_like_those_of_a_module(tmp_path: Path) -> None:
+    folder = write_module(tmp_path / "module", published_like())
+    good = hub_tensors(published_like())
+    for old, new in (
+        ("bilm/CNN/W_cnn_0", "bilm/CNN/W_cnn_00"),
+        ("bilm/CNN/W_cnn_0", "bilm/CNN/W_cnn_\u0660"),  # a zero in Arabic
+        (f"bilm/{CELL}/kernel", "bilm/RNN_0/rnn/lstm_cell/kernel"),  # as in a model of one layer
+    ):
+        tensors = {new if name == old else name: array for name, array in good.items()}
+        write(folder / "variables", tensors, "variables")
+        with pytest.raises(FormatError, match="has no tensor bilm/"):
+            formats.read(folder)
+
+
+def test_a_scope_that_is_not_utf8(tmp_path: Path) -> None:
+    folder = write_module(tmp_path / "module", published_like())
+    file = folder / "variables" / "variables.index"
+    renamed = {b"bilm/char_embed": b"\xff/char_embed"}
+    entries = [
+        (renamed.get(key, key.replace(b"bilm", b"\xef\xbf\xbd")), value)
+        for key, value in read_table(file.read_bytes(), "x").items()
+    ]
+    file.write_bytes(table([block(sorted(entries))]))
+    with pytest.raises(FormatError, match="has no tensor \ufffd/char_embed"):
+        formats.read(folder)
+
+
 # -- archives that mean harm -----------------------------------------------------------------------
 
 
@@ -216,6 +245,47 @@ def test_archives_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = tar_of(tmp_path / "z.tar.gz", member("a"), member("./a"))
     with pytest.raises(FormatError, match="holds 'a' twice"):
         formats.read(path)
+
+
+def records(kind: bytes, data: bytes) -> bytes:
+    """An entry of pax records."""
+    info = member("pax", kind)
+    info.size = len(data)
+    return info.tobuf() + data + bytes(-len(data) % 512)
+
+
+def test_records_of_all_entries_take_no_memory(tmp_path: Path) -> None:
+    """`tarfile` copies them into each entry: here 30 GB, of an archive of a megabyte."""
+    record = b"".join(b"%d k%05d=\n" % (10, i) for i in range(50_000))
+    names = b"".join(member(f"f{i}").tobuf() for i in range(900))
+    (tmp_path / "x.tar").write_bytes(records(b"g", record) + names + bytes(1024))
+    assert len(tar_archive.TarArchive(tmp_path / "x.tar").namelist()) == 900
+
+
+def test_records_that_take_no_time(tmp_path: Path) -> None:
+    """In `tarfile` of Python before 3.12.6 the time is quadratic: for these, minutes."""
+    for data in (b"1" * 1_000_000, b"0 " * 500_000, b"9 a=b\n", b"6 a=bc\n", b"x"):
+        (tmp_path / "x.tar").write_bytes(records(b"x", data) + member("f").tobuf() + bytes(1024))
+        with pytest.raises(FormatError, match="is not a readable tar archive"):
+            tar_archive.TarArchive(tmp_path / "x.tar")
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT])
+@pytest.mark.parametrize("name", ["x", "d/" * 60 + "n" * 90, "ü"])
+def test_long_names(tmp_path: Path, kind: int, name: str) -> None:
+    with tarfile.open(tmp_path / "x.tar", "w", format=kind) as tar:
+        for info in (member("a", tarfile.DIRTYPE), member(name), member("last")):
+            info.size = 700 if info.isreg() else 0
+            tar.addfile(info, io.BytesIO(bytes(700)))
+    archive = tar_archive.TarArchive(tmp_path / "x.tar")
+    assert archive.namelist() == [name, "last"] and archive.read(name) == bytes(700)
+
+
+def test_an_archive_whose_end_is_damaged(tmp_path: Path) -> None:
+    path = tar_of(tmp_path / "x.tar.gz", member("a"), data=os.urandom(1 << 20))
+    path.write_bytes(path.read_bytes()[:-8] + bytes(8))
+    with pytest.raises(FormatError, match="CRC check failed"):
+        tar_archive.TarArchive(path)
 
 
 def test_damaged_archives(tmp_path: Path) -> None:

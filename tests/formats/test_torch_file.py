@@ -251,6 +251,10 @@ def test_legacy_files_that_are_refused() -> None:
     program = state_dict(tensor(storage(more=b"N")))
     for data, message in (
         (pickle.dumps(7, 2), "does not begin with the number"),
+        (
+            b"\x80\x02" + storage(more=b"(NK\0K\4t") + b"." + bytes(16),
+            "does not begin with the number",
+        ),
         (pickle.dumps(MAGIC, 2) + pickle.dumps(7, 2), "version is not 1001"),
         (legacy_of(program, keys=[]), "does not match the tensors"),
         (legacy_of(program, keys=["0", "1"]), "does not match the tensors"),

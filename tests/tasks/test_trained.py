@@ -130,6 +130,35 @@ def test_settings_of_another_version(tmp_path: Path) -> None:
         Trained.load(tmp_path / "out")
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"settings": {"sizes": {"hidden": 2000}}}, "describes a network of .* parameters or more"),
+        ({"settings": {"sizes": {"layers": 3000}}}, "describes a network of .* parameters or more"),
+        ({"settings": {"sizes": {"longest": 1 << 30}}}, "longest is 1073741824; expected a whole"),
+        ({"settings": {"batch": 1.5}}, "batch is 1.5; expected a whole number"),
+        ({"facts": {"types": [str(k) for k in range(3000)]}}, "has 3,000 labels; .* too small"),
+        ({"facts": {"types": "ab"}}, "its labels are"),
+        ({"vocabulary": "ab"}, "its vocabulary is not a list of words"),
+        ({"version": 0}, "its version is 0"),
+        ({"files": {}}, r"does not list model\.safetensors"),
+    ],
+    ids=str,
+)
+def test_a_network_that_the_file_does_not_hold(
+    tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    make(tmp_path, elmo="none", vectors="none")
+    path = tmp_path / "out/task.json"
+    content = json.loads(path.read_text())
+    for key, value in changes.items():
+        old = content[key]
+        content[key] = old | value if key == "settings" and isinstance(value, dict) else value
+    path.write_text(json.dumps(seal(content)))
+    with pytest.raises((ConfigError, FormatError), match=message):
+        Trained.load(tmp_path / "out")
+
+
 def test_how_many_texts(tmp_path: Path) -> None:
     trained = make(tmp_path, elmo="none")
     with pytest.raises(InputError, match="2 texts given; ner takes 1: sentence"):

@@ -21,6 +21,8 @@ CharacterScheme = Literal["bytes", "code_points"]
 
 MAX_SIZE = 1 << 20
 """Upper bound on every dimension; no real model comes near it, a larger one is a damaged file."""
+MAX_LAYERS = 1000
+"""Upper bound on the number of layers, highways and widths of filters: each has arrays."""
 MAX_ALPHABET = 1 << 15
 """Upper bound on the number of characters; their ids are signed 16-bit integers."""
 MIN_CODE_POINTS = 7
@@ -57,7 +59,7 @@ class CharCNNConfig:
         """Raise `ConfigError` for invalid options."""
         object.__setattr__(self, "filters", _filters(self.filters))
         _size("char_cnn.embedding_dim", self.embedding_dim)
-        _size("char_cnn.highways", self.highways, minimum=0)
+        _size("char_cnn.highways", self.highways, 0, MAX_LAYERS)
         if self.scheme not in get_args(CharacterScheme):
             raise ConfigError(
                 f"char_cnn.scheme is {self.scheme!r}; expected 'bytes' or 'code_points'"
@@ -104,7 +106,7 @@ class LSTMConfig:
         """Raise `ConfigError` for invalid options."""
         _size("lstm.cells", self.cells)
         _size("lstm.width", self.width)
-        _size("lstm.layers", self.layers)
+        _size("lstm.layers", self.layers, maximum=MAX_LAYERS)
         _flag("lstm.projection", self.projection)
         _flag("lstm.skip", self.skip)
         object.__setattr__(self, "cell_clip", _clip("lstm.cell_clip", self.cell_clip))
@@ -158,6 +160,7 @@ class BiLMConfig:
             )
         if self.words is not None and self.char_cnn.scheme == "bytes":
             raise ConfigError("a model with word embeddings reads code points, not bytes")
+        _check_extra(self.extra)
 
     @property
     def dim(self) -> int:
@@ -314,6 +317,18 @@ def _take(section: dict[str, Any], name: str) -> Any:
     return section.pop(key)
 
 
+def _check_extra(extra: Mapping[str, Any]) -> None:
+    """Raise `ConfigError` unless further keys are where `to_options` adds those that it knows."""
+    for name, holder in (
+        ("char_cnn", extra),
+        ("lstm", extra),
+        ("embedding", extra.get("char_cnn", {})),
+    ):
+        part = holder.get(name, {})
+        if not isinstance(part, Mapping):
+            raise ConfigError(f"config: extra.{name} is {part!r:.200}; expected an object")
+
+
 def _known(name: str, data: Mapping[str, Any], known: set[str]) -> None:
     unknown = sorted(set(data) - known)
     if unknown:
@@ -325,7 +340,9 @@ def _known(name: str, data: Mapping[str, Any], known: set[str]) -> None:
 
 def _size(name: str, value: Any, minimum: int = 1, maximum: int = MAX_SIZE) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
-        raise ConfigError(f"{name} is {value!r}; expected an integer from {minimum} to {maximum}")
+        raise ConfigError(
+            f"{name} is {value!r:.200}; expected an integer from {minimum} to {maximum}"
+        )
     return value
 
 
@@ -348,10 +365,12 @@ def _clip(name: str, value: Any) -> float | None:
 def _filters(value: Any) -> tuple[tuple[int, int], ...]:
     expected = "expected a list of pairs [width, number of filters]"
     if not isinstance(value, (list, tuple)) or not value:
-        raise ConfigError(f"char_cnn.filters is {value!r}; {expected}")
+        raise ConfigError(f"char_cnn.filters is {value!r:.200}; {expected}")
+    if len(value) > MAX_LAYERS:
+        raise ConfigError(f"char_cnn.filters has {len(value):,} pairs; {expected}")
     for pair in value:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise ConfigError(f"char_cnn.filters contains {pair!r}; {expected}")
+            raise ConfigError(f"char_cnn.filters contains {pair!r:.200}; {expected}")
         _size("the width of a filter in char_cnn.filters", pair[0])
         _size("the number of filters in char_cnn.filters", pair[1])
     return tuple((width, count) for width, count in value)

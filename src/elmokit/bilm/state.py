@@ -65,14 +65,14 @@ class State:
         return State(hidden, cell)
 
     def check(self, config: BiLMConfig) -> None:
-        """Raise `WeightsError` unless the state fits this architecture."""
-        expected = State.zeros(config, self.rows if self.hidden.ndim == 4 else 1)
-        for name in ("hidden", "cell"):
-            array, like = getattr(self, name), getattr(expected, name)
-            if array.shape != like.shape or array.dtype != like.dtype:
+        """Raise `WeightsError` unless this is a settled state, one row, of this architecture."""
+        lstm = config.lstm
+        for name, size in (("hidden", lstm.width), ("cell", lstm.cells)):
+            array, shape = getattr(self, name), (lstm.layers, 2, 1, size)
+            if array.shape != shape or array.dtype != np.float32:
                 raise WeightsError(
                     f"{name} of the settled state is {array.dtype} {array.shape}; "
-                    f"expected {like.dtype} {like.shape}"
+                    f"expected float32 {shape}"
                 )
             if not np.isfinite(array).all():
                 raise WeightsError(f"{name} of the settled state has NaN or infinite values")

@@ -141,7 +141,10 @@ def rich_table(table: Table) -> RichTable:
         rich.add_column(Text(name), justify=justify, no_wrap=not is_text, min_width=width)
     for r, row in enumerate(table.rows):
         rich.add_row(
-            *(Text(text, "bold" if (r, i) in table.bold else "") for i, text in enumerate(row))
+            *(
+                Text(text, "bold" if (r, i) in table.highlighted else "")
+                for i, text in enumerate(row)
+            )
         )
     return rich
 

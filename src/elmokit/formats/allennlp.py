@@ -20,10 +20,10 @@ from elmokit.bilm.weights import DIRECTIONS, SOFTMAX, expected_shapes
 from elmokit.errors import FormatError, InputError
 from elmokit.formats.detect import PLAIN_NAMES, DetectedModel
 from elmokit.formats.hdf5 import HDF5Dataset, HDF5Group, open_hdf5, read_array
-from elmokit.formats.hdf5_group import RESERVED_NAMES, take_group, write_group
+from elmokit.formats.hdf5_group import GROUP, RESERVED_NAMES, take_group, write_group
 from elmokit.formats.hdf5_writing import create_hdf5, write_dataset
-from elmokit.formats.source import LARGEST_RATIO
 from elmokit.formats.stored_arrays import AnyArray, StoredArrays, WeightsFile, divide
+from elmokit.formats.tar_archive import LARGEST_RATIO
 from elmokit.staging import replace_files
 from elmokit.text.vocabulary import Vocabulary
 
@@ -89,9 +89,10 @@ def read(detected: DetectedModel) -> BiLM:
             config = _config(options, datasets)
             path = source.locate(detected.weights)
             stored = None if path is None else WeightsFile(path)
+            shapes = expected_shapes(config)
             weights: dict[str, AnyArray] = {}
             for entry in hdf5_layout(config):
-                weights |= _take(entry, config, datasets, file, stored)
+                weights |= _take(entry, shapes, datasets, file, stored)
             own = take_group(hdf5, datasets, file)
             extra = {name: _read_extra(dataset, file) for name, dataset in datasets.items()}
     except OSError as error:
@@ -117,10 +118,11 @@ def read_lstm_weights(path: Path, config: BiLMConfig) -> dict[str, npt.NDArray[A
     try:
         with path.open("rb") as raw:
             datasets = _datasets(open_hdf5(raw, str(path)), str(path))
+            shapes = expected_shapes(config)
             weights: dict[str, AnyArray] = {}
             for entry in hdf5_layout(config):
                 if entry.name.startswith("RNN_"):
-                    weights |= _take(entry, config, datasets, str(path), None)
+                    weights |= _take(entry, shapes, datasets, str(path), None)
             return dict(StoredArrays(weights))
     except OSError as error:
         raise FormatError(f"{path} cannot be read: {error}") from None
@@ -155,7 +157,7 @@ def _config(options: Mapping[str, Any], datasets: Mapping[str, HDF5Dataset]) -> 
 
 def _take(
     entry: DatasetMapping,
-    config: BiLMConfig,
+    shapes: Mapping[str, tuple[int, ...]],
     datasets: dict[str, HDF5Dataset],
     file: str,
     stored: WeightsFile | None,
@@ -173,7 +175,6 @@ def _take(
         )
     if dataset.dtype.kind != "f" or dataset.dtype.itemsize > 8:
         raise FormatError(f"{file}: {entry.name} holds {dataset.dtype}; expected floats")
-    shapes = expected_shapes(config)
     return divide(read_array(dataset, stored), {name: shapes[name] for name in entry.ours})
 
 
@@ -231,8 +232,20 @@ def _write_hdf5(bilm: BiLM, path: Path) -> None:
             stored |= zip(entry.ours, parts, strict=True)
         for name, array in bilm.extra.items():
             if name not in RESERVED_NAMES:
-                write_dataset(hdf5, name, array)
+                _write_extra(hdf5, name, array)
         write_group(hdf5, bilm, hash_content(bilm.config, stored))
+
+
+def _write_extra(hdf5: Any, name: str, array: npt.NDArray[Any]) -> None:
+    try:
+        if "\0" in name or name.startswith(GROUP + "/"):
+            raise ValueError("its name is reserved")
+        write_dataset(hdf5, name, array)
+    except (ValueError, TypeError, KeyError) as error:  # a name that another array needs
+        raise InputError(
+            f"the model has an array {name!r:.100}, which an HDF5 file cannot hold beside its "
+            f"weights ({error}); save it in elmokit's own format, by giving a directory"
+        ) from None
 
 
 def _widen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

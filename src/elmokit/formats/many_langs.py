@@ -195,7 +195,8 @@ class _Table:
         rows = shape[0] if shape else 0
         # The original expects one row per entry. But where entries became equal by stripping white
         # space, there are more rows, and the last number still shows that the files match.
-        if last >= rows or rows not in (len(self.entries), last + 1):
+        # More entries than rows would take more memory than the file has.
+        if last >= rows or len(self.entries) > rows or rows not in (len(self.entries), last + 1):
             raise FormatError(
                 f"{self.where} has {len(self.entries)} entries with numbers up to {last}, but "
                 f"{name} in {tensors.where} has the shape {shape}; the files do not belong together"

@@ -72,9 +72,16 @@ def _dictionary(source: ModelSource, name: str) -> Dictionary:
 
 
 def _mix(data: Any, where: str) -> Mix:
-    if not isinstance(data, dict) or set(data) != {"scalars", "gamma"}:
-        raise ConfigError(f"{where}: mix is {data!r}; expected scalars and gamma")
-    return Mix(data["scalars"], data["gamma"])
+    if (
+        not isinstance(data, dict)
+        or set(data) != {"scalars", "gamma"}
+        or not isinstance(data["scalars"], list)
+        or not all(type(value) in (int, float) for value in (*data["scalars"], data["gamma"]))
+    ):
+        raise ConfigError(
+            f"{where}: mix is {data!r:.200}; expected scalars, a list of numbers, and gamma"
+        )
+    return Mix(tuple(data["scalars"]), data["gamma"])
 
 
 def _origin(manifest: dict[str, Any], where: str) -> ExportOrigin | None:
@@ -109,6 +116,11 @@ def _check_manifest(source: ModelSource) -> dict[str, Any]:
     files = manifest.get("files")
     if not isinstance(files, dict) or not {CONFIG, WEIGHTS} <= set(files):
         raise FormatError(f"{where} does not list {CONFIG} and {WEIGHTS}; copy it again")
+    if unknown := sorted(set(files) - set(NATIVE_NAMES)):
+        raise FormatError(
+            f"{where} lists {unknown[0]!r:.100}, which is not a file of a model; expected only "
+            f"{', '.join(NATIVE_NAMES[:-1])}"
+        )
     for name, entry in files.items():
         if name not in source.names:  # this also excludes paths
             raise FormatError(f"{source.path} has no {name}, which its manifest lists")

@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from elmokit.errors import FormatError, ModelNotFound
-from elmokit.formats.tar_archive import TarArchive
+from elmokit.formats.tar_archive import FREE_BYTES, LARGEST_RATIO, TarArchive
 from elmokit.json_text import parse_json
 from elmokit.staging import finish_replacements, pending_files
 
 LARGEST_TEXT = 1 << 30
 """Size in bytes at most of a file that is read whole; weights are read in parts instead."""
-LARGEST_RATIO = 20
-"""Compression ratio that a large file in an archive may have at most."""
 
 
 class ModelSource:
@@ -29,6 +27,7 @@ class ModelSource:
         """List the files of a directory, a zip archive or a tar archive."""
         self.path = path
         self._archive: zipfile.ZipFile | TarArchive | None = None
+        self._archive_bytes = 0
         self._prefix = ""
         self._moved: dict[str, Path | None] = {}
         if path.is_dir():
@@ -47,6 +46,7 @@ class ModelSource:
         self.names = sorted((names | set(self._moved)) - removed)
 
     def _open_archive(self) -> None:
+        self._archive_bytes = self.path.stat().st_size
         try:
             if zipfile.is_zipfile(self.path):
                 self._archive = zipfile.ZipFile(self.path)
@@ -135,8 +135,11 @@ class ModelSource:
                     "is it something else?"
                 )
             return
-        compressed = self._archive.getinfo(self._prefix + name).compress_size
-        if size > LARGEST_TEXT and size > LARGEST_RATIO * compressed:
+        if isinstance(self._archive, TarArchive):  # it was compared when it was unpacked
+            return
+        stated = self._archive.getinfo(self._prefix + name).compress_size
+        compressed = min(stated, self._archive_bytes)
+        if size > FREE_BYTES + LARGEST_RATIO * compressed:
             raise FormatError(
                 f"{self.describe(name)} would unpack from {compressed:,} to {size:,} bytes and was "
                 "not read: weights never compress that well"

@@ -30,6 +30,8 @@ HEADER = b""
 FORMAT_VERSION = 1
 MOST_SLICES = 1024
 """Number of slices of a tensor at most."""
+MOST_DIMENSIONS = 16
+"""Number of dimensions of a tensor at most."""
 
 Extents = tuple[tuple[int, int], ...]
 """The start and the length of a slice in each dimension."""
@@ -76,7 +78,7 @@ class TensorBundle:
         self._shards = self._read_header(table.pop(HEADER, None))
         self._entries = {key: _entry(value, self.where) for key, value in table.items()}
         self._opened: dict[int, WeightsFile | npt.NDArray[np.uint8]] = {}
-        self._sizes = self._check_files()
+        self._check_files()
 
     @property
     def names(self) -> list[str]:
@@ -88,12 +90,18 @@ class TensorBundle:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor, without reading it."""
-        return self._entries[name.encode()].shape
+        return self._find(name).shape
 
     def tensor(self, name: str) -> AnyArray:
         """Return a tensor of floats, after verifying its checksum."""
-        entry = self._entries[name.encode()]
+        entry = self._find(name)
         return self._assemble(name, entry) if entry.slices else self._read(name, entry)
+
+    def _find(self, name: str) -> TensorEntry:
+        entry = self._entries.get(name.encode())
+        if entry is None:
+            raise FormatError(f"{self.where} has no tensor {name[:200]}, which a biLM has")
+        return entry
 
     # -- the index -----------------------------------------------------------------------------
 
@@ -107,8 +115,8 @@ class TensorBundle:
         required = versions.get(2, 0)
         if not isinstance(required, int) or required > FORMAT_VERSION:
             raise FormatError(
-                f"{self.where} has version {required!r} of the checkpoint format; elmokit reads "
-                f"version {FORMAT_VERSION}. Save it with an older TensorFlow"
+                f"{self.where} has version {required!r:.60} of the checkpoint format; elmokit "
+                f"reads version {FORMAT_VERSION}. Save it with an older TensorFlow"
             )
         if header.get(2, 0) != 0:
             raise FormatError(
@@ -117,15 +125,16 @@ class TensorBundle:
             )
         shards = header.get(1, 0)
         if not isinstance(shards, int) or not 0 < shards < 100_000:
-            raise FormatError(f"{self.where} lists {shards!r} data files; expected 1 or more")
+            raise FormatError(f"{self.where} lists {shards!r:.60} data files; expected 1 or more")
         return shards
 
     def _shard_name(self, shard: int) -> str:
         return f"{self._prefix}.data-{shard:05d}-of-{self._shards:05d}"
 
-    def _check_files(self) -> dict[int, int]:
-        """Return the size of each data file; raise an error if one is missing or too short."""
+    def _check_files(self) -> None:
+        """Raise an error if a data file is missing or too short."""
         needed = dict.fromkeys(range(self._shards), 0)
+        used = dict.fromkeys(needed, 0)
         for key, entry in self._entries.items():
             if entry.slices:
                 continue
@@ -135,8 +144,9 @@ class TensorBundle:
                     f"{entry.shard} of {self._shards}, at {entry.offset}, with {entry.size} bytes"
                 )
             needed[entry.shard] = max(needed[entry.shard], entry.offset + entry.size)
+            used[entry.shard] += entry.size
         names = {shard: self._shard_name(shard) for shard in needed}
-        missing = [name for name in names.values() if name not in self._source.names]
+        missing = sorted(set(names.values()) - set(self._source.names))
         if missing:
             raise ModelNotFound(
                 f"{self._source.path} has no {', '.join(missing[:3])}, which {self._prefix}.index "
@@ -149,7 +159,11 @@ class TensorBundle:
                     f"{self._source.describe(names[shard])} has {size:,} bytes; its index requires "
                     f"{needed[shard]:,}. It is truncated or of another model: copy it again"
                 )
-        return sizes
+            if size < used[shard]:  # a small file would be a large model
+                raise FormatError(
+                    f"{self._source.describe(names[shard])} has {size:,} bytes, and its tensors "
+                    f"have {used[shard]:,}: they share bytes, which TensorFlow never writes"
+                )
 
     # -- the data ------------------------------------------------------------------------------
 
@@ -201,7 +215,7 @@ class TensorBundle:
         """Return a tensor made of its slices, which must fill it without overlapping."""
         dtype = self._dtype(name, entry)
         fits = len(entry.slices) <= MOST_SLICES and all(
-            0 < len(extents) == len(entry.shape) < 256 for extents in entry.slices
+            0 < len(extents) == len(entry.shape) for extents in entry.slices
         )
         places = [_resolved(e, entry.shape) for e in entry.slices] if fits else []
         parts = [self._entries.get(slice_key(name, e), TensorEntry()) for e in entry.slices if fits]
@@ -218,8 +232,6 @@ class TensorBundle:
                 part.slices or part.dtype != entry.dtype or part.shape != tuple(n for _, n in place)
                 for part, place in zip(parts, places, strict=True)
             )
-            # Slices that are larger than the files share bytes, which TensorFlow never writes.
-            or sum(part.size for part in parts) > sum(self._sizes.values())
         ):
             raise FormatError(f"{self.where} is damaged: the slices of {name} do not fit together")
         numbers = [self._read(f"a slice of {name}", part) for part in parts]
@@ -293,12 +305,12 @@ def _entry(data: bytes, where: str) -> TensorEntry:
         if number in plain and isinstance(value, int):
             values[plain[number]] = _signed(value)
         elif number == 2 and isinstance(value, bytes):
-            dims = [dict(_fields(dim, where)) for dim in _messages(value, 2, where)]
+            dims = [dict(_fields(dim, where)) for dim in _dimensions(value, 2, where)]
             shape = tuple(_number(dim.get(1, 0), where) for dim in dims)
         elif number == 6 and isinstance(value, bytes) and len(value) == 4:
             values["checksum"] = struct.unpack("<I", value)[0]
         elif number == 7 and isinstance(value, bytes):
-            extents = [dict(_fields(extent, where)) for extent in _messages(value, 1, where)]
+            extents = [dict(_fields(extent, where)) for extent in _dimensions(value, 1, where)]
             slices.append(
                 tuple(
                     (_number(e.get(1, 0), where), _number(e[2], where) if 2 in e else FULL)
@@ -308,16 +320,23 @@ def _entry(data: bytes, where: str) -> TensorEntry:
     return TensorEntry(**values, shape=shape, slices=tuple(slices))
 
 
-def _messages(data: bytes, number: int, where: str) -> list[bytes]:
-    messages = [value for n, value in _fields(data, where) if n == number]
-    if not all(isinstance(value, bytes) for value in messages):
-        raise FormatError(f"{where} is damaged: it has an invalid entry")
-    return messages  # type: ignore[return-value]
+def _dimensions(data: bytes, number: int, where: str) -> list[bytes]:
+    """Return the message about each dimension of a tensor or slice."""
+    messages: list[bytes] = []
+    for n, value in _fields(data, where):
+        if n != number:
+            continue
+        if not isinstance(value, bytes):
+            raise FormatError(f"{where} is damaged: it has an invalid entry")
+        messages.append(value)
+        if len(messages) > MOST_DIMENSIONS:
+            raise FormatError(f"{where}: a tensor has more than {MOST_DIMENSIONS} dimensions")
+    return messages
 
 
 def _number(value: int | bytes, where: str) -> int:
     if isinstance(value, bytes) or not 0 <= _signed(value) < 1 << 48:
-        raise FormatError(f"{where} is damaged: a tensor in it has the size {value!r}")
+        raise FormatError(f"{where} is damaged: a tensor in it has the size {value!r:.60}")
     return value
 
 
@@ -326,4 +345,4 @@ def _signed(value: int) -> int:
 
 
 def _printable(key: bytes) -> str:
-    return repr(key.decode("utf-8", "replace"))
+    return repr(key.decode("utf-8", "replace")[:200])

@@ -25,14 +25,15 @@ from elmokit.formats import allennlp
 from elmokit.formats.allennlp import DatasetMapping
 from elmokit.formats.source import ModelSource, list_names
 from elmokit.formats.stored_arrays import AnyArray, StoredArray, StoredArrays, divide
+from elmokit.formats.tar_archive import LARGEST_RATIO
 from elmokit.formats.tf_bundle import TensorBundle
 from elmokit.text.vocabulary import Vocabulary
 
 INDEX = ".index"
 STATE_FILE = "checkpoint"
 VOCABULARIES = ("vocab.txt", "vocab.txt.gz")
-LARGEST_VOCABULARY = 256 << 20
-"""Size in bytes at most of an unpacked vocabulary."""
+FREE_BYTES = 1 << 24
+"""Size in bytes that an unpacked vocabulary may have in any case."""
 CHARACTER_TABLE = "char_embed"
 """Name of the character embeddings, after the scope."""
 
@@ -134,9 +135,10 @@ def read(source: ModelSource, chosen: str = "") -> BiLM:
     words = _rows(bundle, f"{scope}softmax/W")
     table = checkpoint_layout(config, naming, scope, words)
     check_rest(bundle, scope, table)
+    shapes = expected_shapes(config)
     weights: dict[str, AnyArray] = {}
     for entry in table:
-        weights |= take_arrays(entry, config, bundle)
+        weights |= take_arrays(entry, shapes, bundle)
     return BiLM(config, StoredArrays(weights), _vocabulary(source, words))
 
 
@@ -276,13 +278,16 @@ def check_rest(bundle: TensorBundle, scope: str, table: list[DatasetMapping]) ->
 
 
 def take_arrays(
-    entry: DatasetMapping, config: BiLMConfig, bundle: TensorBundle, skip: int = 0
+    entry: DatasetMapping,
+    shapes: Mapping[str, tuple[int, ...]],
+    bundle: TensorBundle,
+    skip: int = 0,
 ) -> dict[str, AnyArray]:
     """Return the arrays that a tensor consists of, by our names.
 
     Args:
         entry: The tensor, and what it becomes.
-        config: The architecture.
+        shapes: The shapes of our arrays, of all but the softmax, which is never divided.
         bundle: The checkpoint.
         skip: Number of first rows to leave out.
     """
@@ -299,7 +304,6 @@ def take_arrays(
             f"{bundle.where}: {entry.name} has the shape {shape}; options.json requires "
             f"{entry.shape}"
         )
-    shapes = expected_shapes(config)  # of all but the softmax, which is never divided
     parts = {name: shapes.get(name, entry.shape) for name in entry.ours}
     tensor = bundle.tensor(entry.name)
     if skip:
@@ -328,13 +332,14 @@ def _vocabulary(source: ModelSource, words: int | None) -> Vocabulary | None:
 
 
 def _unzipped(data: bytes, where: str) -> bytes:
+    limit = FREE_BYTES + LARGEST_RATIO * len(data)
     try:
         with gzip.open(io.BytesIO(data)) as file:
-            text = file.read(LARGEST_VOCABULARY + 1)
+            text = file.read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise FormatError(f"{where} cannot be unpacked: {error}") from None
-    if len(text) > LARGEST_VOCABULARY:
+    if len(text) > limit:
         raise FormatError(
-            f"{where} unpacks to more than {LARGEST_VOCABULARY:,} bytes; is it a vocabulary?"
+            f"{where} unpacks from {len(data):,} bytes to more than {limit:,}; is it a vocabulary?"
         )
     return text

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.mix import Mix
 from elmokit.bilm.model import BiLM
+from elmokit.bilm.weights import expected_shapes
 from elmokit.errors import FormatError
 from elmokit.formats.detect import VARIABLES
 from elmokit.formats.source import ModelSource
@@ -60,10 +61,11 @@ def read(source: ModelSource) -> BiLM:
     )
     table = checkpoint_layout(config, naming, scope)
     check_rest(bundle, scope, table)
+    shapes = expected_shapes(config)
     weights: dict[str, AnyArray] = {}
     for entry in table:
         skip = rows - characters if entry.name == scope + CHARACTER_TABLE else 0
-        weights |= take_arrays(entry, config, bundle, skip)
+        weights |= take_arrays(entry, shapes, bundle, skip)
     return BiLM(config, StoredArrays(weights), mix=_mix(bundle, scope))
 
 

@@ -21,6 +21,10 @@ LARGEST_FILE = 64 << 20
 """Size in bytes of an index at most; that of the largest ELMo has a few kilobytes."""
 LONGEST_KEY = 4096
 """Length of a key at most: since keys share prefixes, a small file could fill the memory."""
+MOST_ENTRIES = 100_000
+"""Number of entries at most; the index of the largest ELMo has fewer than a hundred."""
+MOST_SHARING = 16
+"""Length of all keys at most, in multiples of the file."""
 
 
 def read_table(data: bytes, where: str) -> dict[bytes, bytes]:
@@ -39,13 +43,25 @@ def read_table(data: bytes, where: str) -> dict[bytes, bytes]:
     (start, size), _ = _handle(footer, end, where)
     table: dict[bytes, bytes] = {}
     last = None
+    read_up_to = key_bytes = 0
     for _, value in _entries(_block(data, start, size, where), where):
-        handle, _ = _handle(value, 0, where)
-        for key, content in _entries(_block(data, *handle, where), where):
+        (start, size), _ = _handle(value, 0, where)
+        if start < read_up_to:  # the same block again and again would take forever
+            raise FormatError(f"{where} is damaged: it refers to the block at {start} twice")
+        read_up_to = start + size + TRAILER_BYTES
+        for key, content in _entries(_block(data, start, size, where), where):
             if last is not None and key <= last:
-                raise FormatError(f"{where} is damaged: the key {key!r} comes after {last!r}")
+                raise FormatError(
+                    f"{where} is damaged: the key {key!r:.100} comes after {last!r:.100}"
+                )
             last = key
             table[key] = content
+            key_bytes += len(key)
+            if len(table) > MOST_ENTRIES or key_bytes > MOST_SHARING * len(data):
+                raise FormatError(
+                    f"{where} has {len(table):,} entries or more, with names of {key_bytes:,} "
+                    "bytes; that is not the index of a biLM"
+                )
     return table
 
 
@@ -102,7 +118,7 @@ def _entries(block: bytes, where: str) -> Iterator[tuple[bytes, bytes]]:
         own, position = varint(block, position, where)
         length, position = varint(block, position, where)
         if shared > len(key) or position + own + length > end or shared + own > LONGEST_KEY:
-            raise FormatError(f"{where} is damaged: an entry after {key!r} is out of bounds")
+            raise FormatError(f"{where} is damaged: an entry after {key!r:.100} is out of bounds")
         key = key[:shared] + block[position : position + own]
         position += own
         yield key, block[position : position + length]

@@ -252,6 +252,7 @@ class _Legacy(_Reader):
     """A file of PyTorch before 1.6, or saved in that layout."""
 
     def read(self) -> Any:
+        self._views: dict[int, tuple[_Storage, _Storage, int]] = {}
         start = self.read_object(self._file)
         if not isinstance(start, int) or start != MAGIC:
             raise ValueError("it does not begin with the number of PyTorch")
@@ -259,7 +260,6 @@ class _Legacy(_Reader):
         if not isinstance(version, int) or version != LEGACY_VERSION:
             raise ValueError(f"its version is not {LEGACY_VERSION}")
         self.read_object(self._file)  # the sizes of C types, which the numbers do not depend on
-        self._views: dict[int, tuple[_Storage, _Storage, int]] = {}
         result = self.read_object(self._file)
         keys = self.read_object(self._file)
         if type(keys) is not list or not all(isinstance(key, str) for key in keys):

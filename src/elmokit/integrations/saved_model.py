@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import FormatError, WeightsError
-from elmokit.formats.source import LARGEST_RATIO
+from elmokit.formats.tar_archive import LARGEST_RATIO
 from elmokit.integrations.loaded_models import load_shared
 from elmokit.json_text import parse_json
 

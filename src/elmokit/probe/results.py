@@ -21,7 +21,7 @@ from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.fetch.cache import models_root
 from elmokit.json_text import SEAL, check_seal, parse_json, seal
 from elmokit.probe.tables import Table, table_to_csv, table_to_latex
-from elmokit.storage import checksum, explain_write_errors, write_text
+from elmokit.storage import check_regular, checksum, explain_write_errors, write_text
 
 Measurement = dict[str, Any]
 """A measurement as a JSON object, with the keys `format`, `version`, `kind` and `signature`."""
@@ -232,6 +232,7 @@ def _to_json(measurement: Measurement) -> str:
 
 def load_measurement(path: str | Path) -> Measurement:
     """Read the JSON file of a measurement."""
+    check_regular(Path(path).expanduser())
     try:
         measurement: Measurement = parse_json(Path(path).expanduser().read_text(encoding="utf-8"))
         known = measurement["format"] == FORMAT and measurement["kind"] in KINDS

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 
 _NUMBER = re.compile(r"[+−-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
@@ -65,6 +66,11 @@ class Table:
     bold: Collection[tuple[int, int]] = ()
     """Highlighted cells as (row, column)."""
 
+    @cached_property
+    def highlighted(self) -> frozenset[tuple[int, int]]:
+        """The highlighted cells, to look them up."""
+        return frozenset(self.bold)
+
 
 def table_to_markdown(table: Table) -> str:
     """Return the table as Markdown, with its title and its note."""
@@ -73,7 +79,9 @@ def table_to_markdown(table: Table) -> str:
         _markdown_row("---" if i in table.left else "--:" for i in range(len(table.columns))),
     ]
     for r, row in enumerate(table.rows):
-        cells = (f"**{cell}**" if (r, i) in table.bold else cell for i, cell in enumerate(row))
+        cells = (
+            f"**{cell}**" if (r, i) in table.highlighted else cell for i, cell in enumerate(row)
+        )
         lines.append(_markdown_row(cells))
     return "\n".join([f"**{table.title}**", "", *lines, *(["", table.note] if table.note else [])])
 
@@ -83,7 +91,7 @@ def table_to_html(table: Table) -> str:
 
     def render_cell(tag: str, text: str, row: int, column: int) -> str:
         classes = [] if column in table.left else ["number"]
-        if (row, column) in table.bold:
+        if (row, column) in table.highlighted:
             classes.append("best")
         attribute = f' class="{" ".join(classes)}"' if classes else ""
         return f"<{tag}{attribute}>{escape(text)}</{tag}>"
@@ -155,7 +163,7 @@ def table_to_latex(table: Table, label: str = "") -> str:
     alignment = "".join("l" if i in table.left else "r" for i in range(len(table.columns)))
     body = [
         " & ".join(
-            f"\\textbf{{{_latex(cell)}}}" if (r, i) in table.bold and cell else _latex(cell)
+            f"\\textbf{{{_latex(cell)}}}" if (r, i) in table.highlighted and cell else _latex(cell)
             for i, cell in enumerate(row)
         )
         for r, row in enumerate(table.rows)

@@ -21,6 +21,9 @@ PRESETS = ("cpu", "paper")
 NONE = "none"
 """The name of no ELMo model, or of no pretrained word vectors."""
 
+LARGEST_SIZE = 10_000
+"""Hyperparameter of a network at most."""
+_WHOLE = ("epochs", "batch", "patience", "seed")
 _MINIMUM = {"epochs": 1, "batch": 1, "patience": 1, "seed": 0, "l2": 0}
 
 
@@ -72,6 +75,10 @@ class Settings:
             if value not in allowed:
                 names = ", ".join(str(each) for each in allowed if each is not None)
                 raise ConfigError(f"{name} is {value!r}; expected one of {names}")
+        for name in _WHOLE:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, int):
+                raise ConfigError(f"{name} is {value!r:.60}; expected a whole number")
         for name, minimum in _MINIMUM.items():
             value = getattr(self, name)
             if value is not None and not value >= minimum:
@@ -88,6 +95,13 @@ class Settings:
                 f"{self.task} has no size named {', '.join(sorted(unknown))}; "
                 f"it has {', '.join(known_sizes)}"
             )
+        for name, value in (self.sizes or {}).items():
+            whole = isinstance(known_sizes[name], int)
+            if not isinstance(value, int if whole else int | float) or not value <= LARGEST_SIZE:
+                raise ConfigError(
+                    f"{name} is {value!r:.60}; expected a {'whole ' * whole}number up to "
+                    f"{LARGEST_SIZE:,}"
+                )
 
     @property
     def definition(self) -> Task:

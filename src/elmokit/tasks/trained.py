@@ -15,18 +15,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 import elmokit
 from elmokit._deprecations import warn_renamed
 from elmokit.elmo import BUILTIN, Elmo
 from elmokit.errors import ElmoError, FormatError, InputError, ModelNotFound
 from elmokit.formats.stored_arrays import open_npy
-from elmokit.json_text import SEAL, check_seal, parse_json, seal
+from elmokit.json_text import SEAL, check_seal, is_list_of_text, parse_json, seal
 from elmokit.nn.embedding import ElmoEmbedding
 from elmokit.nn.threads import torch_threads
 from elmokit.progress import ProgressCallback, ignore_progress
@@ -47,6 +49,10 @@ TASK_FILE, MODEL_FILE = "task.json", "model.safetensors"
 KEYS_FILE, VECTORS_FILE = "x.keys.npy", "x.vectors.npy"
 BATCH = 32
 """Maximum number of examples that are predicted at once."""
+FREE_LABELS = 300
+"""Number of labels that any model may have; more of them need room in its file."""
+FREE_PARAMETERS = 1 << 20
+"""Number of parameters that any model may have, whatever the size of its file."""
 _KEYS = frozenset(
     "format version elmokit settings biLM scores weights facts vocabulary vectors files".split()
 )
@@ -313,6 +319,8 @@ class Trained:
         with _explain_errors(path):
             _check_files(path, content["files"])
             bilm = None if settings.baseline else find_bilm(content["biLM"], settings.elmo, elmo)
+            if not is_list_of_text(content["vocabulary"]):
+                raise FormatError(f"{path / TASK_FILE}: its vocabulary is not a list of words")
             x: StaticVectors | list[str] = content["vocabulary"]
             if KEYS_FILE in content["files"]:
                 keys, vectors = (open_npy(path / name) for name in (KEYS_FILE, VECTORS_FILE))
@@ -327,7 +335,9 @@ class Trained:
                         f"{VECTORS_FILE} {vectors.dtype} of shape {vectors.shape}"
                     )
                 x = StaticVectors(keys.read(), vectors.read(), content["vectors"])
-            trained = cls.assemble(settings, content["facts"], x, bilm)
+            _check_labels(path, content["facts"])
+            with _limit_parameters(path):
+                trained = cls.assemble(settings, content["facts"], x, bilm)
             trained.model.load_state_dict(load_file(path / MODEL_FILE))
             trained.model.eval()
             trained.scores = content["scores"]
@@ -344,7 +354,9 @@ def read_task_file(directory: Path) -> dict[str, Any]:
         content: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise KeyError(FORMAT)
-        version = int(content["version"])
+        version = content["version"]
+        if type(version) is not int or version < 1:
+            raise ValueError(f"its version is {version!r:.60}")
         if version != 1 and SEAL not in content and version <= VERSION:
             raise ValueError("it has no checksum")
         if 1 < version <= VERSION:
@@ -408,7 +420,50 @@ def _word_count(example: Any) -> int:
     return sum(len(words) for words in example.texts)
 
 
+def _check_labels(directory: Path, label_set: object) -> None:
+    """Raise `FormatError` unless labels are texts, and not more of them than the file has room for.
+
+    A network may compare each label with each other one.
+    """
+    if not isinstance(label_set, dict) or not all(map(is_list_of_text, label_set.values())):
+        raise FormatError(f"{directory / TASK_FILE}: its labels are {label_set!r:.80}")
+    size = (directory / MODEL_FILE).stat().st_size
+    for labels in label_set.values():
+        if len(labels) > FREE_LABELS and len(labels) ** 2 > size:
+            raise FormatError(
+                f"{directory / TASK_FILE} has {len(labels):,} labels; {MODEL_FILE} has {size:,} "
+                "bytes, which is too small for so many"
+            )
+
+
+@contextmanager
+def _limit_parameters(directory: Path) -> Iterator[None]:
+    """Stop a network from being made as soon as it has more parameters than its file has room for.
+
+    Networks that other threads make meanwhile are not counted.
+    """
+    thread, count = get_ident(), 0
+    most = (directory / MODEL_FILE).stat().st_size + FREE_PARAMETERS
+
+    def add(module: object, name: str, parameter: torch.nn.Parameter | None) -> None:
+        nonlocal count
+        count += 0 if parameter is None or get_ident() != thread else parameter.numel()
+        if count > most:
+            raise FormatError(
+                f"{directory / TASK_FILE} describes a network of {count:,} parameters or more; "
+                f"{MODEL_FILE} is too small for it"
+            )
+
+    hook = register_module_parameter_registration_hook(add)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
 def _check_files(directory: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
+    if MODEL_FILE not in files:
+        raise FormatError(f"{directory / TASK_FILE} does not list {MODEL_FILE}")
     for name, expected in files.items():
         if name not in (MODEL_FILE, KEYS_FILE, VECTORS_FILE):
             raise FormatError(f"{directory / TASK_FILE} lists {name!r:.80}, which is not its file")

@@ -75,6 +75,11 @@ def explain_damage(name: str) -> Iterator[None]:
         yield
     except (EOFError, LZMAError, zlib.error) as error:
         raise FormatError(_damaged(name, error)) from None
+    except MemoryError:  # an xz file says how much memory it needs, up to 4 GB
+        raise FormatError(
+            f"{name} takes more memory to decompress than there is; compress it with a smaller "
+            "dictionary"
+        ) from None
     except OSError as error:
         if error.errno is not None:  # an error of the disk, not of the content
             raise

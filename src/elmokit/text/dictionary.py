@@ -23,13 +23,15 @@ class Dictionary(Sequence[str]):
         self._entries = tuple(entries)
         for i, entry in enumerate(self._entries):
             if not isinstance(entry, str):
-                raise FormatError(f"entry {i} of a dictionary is {entry!r}; expected a string")
+                raise FormatError(f"entry {i} of a dictionary is {entry!r:.100}; expected a string")
         self._row = {entry: i for i, entry in enumerate(self._entries)}
         if len(self._row) < len(self._entries):
             duplicate = next(
                 entry for i, entry in enumerate(self._entries) if self._row[entry] != i
             )
-            raise FormatError(f"a dictionary has {duplicate!r} twice; expected distinct entries")
+            raise FormatError(
+                f"a dictionary has {duplicate!r:.100} twice; expected distinct entries"
+            )
 
     @classmethod
     def parse(cls, data: bytes, source: str) -> Dictionary:

@@ -275,8 +275,10 @@ class TextFile:
         rest = b""
         name = display_name(self.name)
         while True:
+            # Of a long line more each time, since all of it is copied and searched again.
+            more = max(size, min(len(rest), LONGEST_LINE - len(rest)))
             with explain_damage(name):
-                data = stream.read(size)
+                data = stream.read(more)
             if not data:
                 break
             if line == 1 and not rest and (found := describe_content(data, name)):

@@ -5,6 +5,7 @@ A target is a name with its word forms, which are compared ignoring case. Comput
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -106,7 +107,7 @@ def read_targets(path: str | Path) -> list[TargetWord]:
         word, *columns = line.strip().split("\t")
         try:
             gold = float(columns[0]) if columns else None
-            if len(columns) > 1:
+            if len(columns) > 1 or not math.isfinite(gold or 0):
                 raise ValueError
         except ValueError:
             raise FormatError(

@@ -15,7 +15,7 @@ from xml.sax.saxutils import unescape
 
 from elmokit.errors import ElmoError, FormatError, InputError
 from elmokit.probe.senses.corpus import SenseCorpus, SenseSentence, SenseUse
-from elmokit.probe.senses.wordnet import lemma_and_part
+from elmokit.probe.senses.wordnet import LONGEST_LEMMA, lemma_and_part
 from elmokit.text.files import TextFile
 
 _ELEMENT = re.compile(
@@ -28,7 +28,8 @@ _ELEMENT = re.compile(
 )
 _HEAD_BYTES = 400
 """Bytes at the beginning of a tag file within which <contextfile> is expected."""
-_ATTRIBUTE = re.compile(r"""(\w+)=("[^"]*"|'[^']*'|\S*)""")
+_ATTRIBUTE = re.compile(r"""(?<!\w)(\w+)=("[^"]*"|'[^']*'|\S*)""")
+"""Not in the middle of a word: otherwise a long one takes quadratic time."""
 _POSITION_MARKER = re.compile(r"\((?:a|p|ip)\)")
 """Some keys name their head with a marker, `preceding(a)`, as in WordNet's data files; keys in
 `index.sense` have no such markers."""
@@ -163,13 +164,16 @@ def _parse_senses(attributes: str, start: int, end: int, where: str) -> tuple[li
     senses = [sense for sense in lexical.split(";") if sense]
     if not senses:
         return [], 0
-    if not lemma:
-        raise FormatError(f"{where}: found lexsn={lexical}; expected a lemma beside it")
+    if not 0 < len(lemma) <= LONGEST_LEMMA:
+        raise FormatError(
+            f"{where}: found lexsn={lexical[:60]} beside {lemma[:60]!r}; expected a lemma of 1 to "
+            f"{LONGEST_LEMMA} characters there"
+        )
     numbers = values["wnsn"].split(";") if "wnsn" in values else ["1"] * len(senses)
     if len(numbers) != len(senses):
         raise FormatError(
-            f"{where}: found wnsn={values['wnsn']} and lexsn={lexical}; expected the same number "
-            "of senses in both"
+            f"{where}: found wnsn={values['wnsn'][:60]} and lexsn={lexical[:60]}; expected the "
+            "same number of senses in both"
         )
     by_part: dict[str, list[str]] = {}
     skipped = 0

@@ -20,6 +20,9 @@ SS_TYPES = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}
 """Part of speech of the number after the % of a key. Satellites (5) are adjectives (3)."""
 _NUMBERS = {"n": 1, "v": 2, "a": 3, "r": 4, "s": 5}
 _LONGEST_LEX_ID = 8
+_LONGEST_FILENUM = 8
+LONGEST_LEMMA = 1000
+"""Characters of a lemma at most; it is part of the keys of all its senses, and of others."""
 
 INSTALL = (
     "on Debian or Ubuntu `apt install wordnet-base wordnet-sense-index`, elsewhere the database "
@@ -170,7 +173,11 @@ def _keys_of_synsets(path: Path) -> dict[tuple[str, str], str]:
                 (word.partition("(")[0].lower(), int(lex_id, 16))  # "galore(ip)"
                 for word, lex_id in zip(words[::2], words[1::2], strict=True)
             ]
-            if max(map(len, words[1::2]), default=0) > _LONGEST_LEX_ID:
+            if (
+                max(map(len, words[::2]), default=0) > LONGEST_LEMMA
+                or max(map(len, words[1::2]), default=0) > _LONGEST_LEX_ID
+                or len(fields[1]) > _LONGEST_FILENUM
+            ):
                 raise ValueError
             kinds[offset] = kind, filenum
             if kind == "s":

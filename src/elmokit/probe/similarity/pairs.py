@@ -23,7 +23,7 @@ from elmokit.text.tokenize import tokenize
 PairFormat = Literal["wic", "json", "scws"]
 
 _INDICES = re.compile(r"(\d{1,9})-(\d{1,9})")
-_MARKED = re.compile(r"<b>\s*(.*?)\s*</b>", re.DOTALL)
+_OPENED, _CLOSED = "<b>", "</b>"
 _YES_NO = {"t": True, "true": True, "1": True, "f": False, "false": False, "0": False}
 
 
@@ -249,20 +249,34 @@ def _parse_rating(where: str, cell: str) -> float:
 
 def _marked_word(where: str, context: str) -> WordInContext:
     """Return the marked word in its sentence; a context may be a whole paragraph."""
-    marked = list(_MARKED.finditer(context))
-    if len(marked) != 1 or not marked[0][1]:
+    marked = _find_marked(context)
+    word = context[slice(*marked[0])][len(_OPENED) : -len(_CLOSED)].strip() if marked else ""
+    if len(marked) != 1 or not word:
         raise FormatError(
             f"{where}: found {len(marked)} words between <b> and </b> in {_shorten(context)}; "
             "expected one"
         )
-    start, end = marked[0].span()
-    before, word, after = context[:start], marked[0][1], context[end:]
+    start, end = marked[0]
+    before, after = context[:start], context[end:]
     text = f"{before}{word}{after}"
     start, end = len(before), len(before) + len(word)
     for sentence in split_sentences(text):
         if sentence.start <= start and end <= sentence.end:
             return _locate(where, sentence.text, start - sentence.start, end - sentence.start)
     return _locate(where, text, start, end)
+
+
+def _find_marked(context: str) -> list[tuple[int, int]]:
+    """Return where marked words begin and end, with their marks."""
+    spans: list[tuple[int, int]] = []
+    end = 0
+    while (start := context.find(_OPENED, end)) >= 0:
+        close = context.find(_CLOSED, start + len(_OPENED))
+        if close < 0:
+            break
+        end = close + len(_CLOSED)
+        spans.append((start, end))
+    return spans
 
 
 def _shorten(value: object) -> str:

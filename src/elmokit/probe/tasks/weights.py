@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import elmokit
 from elmokit import figures
-from elmokit.errors import InputError
+from elmokit.bilm.config import MAX_LAYERS
+from elmokit.errors import FormatError, InputError
 from elmokit.figures.stacked_bars import PART_COLORS
 from elmokit.probe.results import Figure, Measurement, argmax, layer_name, make_measurement
 from elmokit.probe.tables import Table
@@ -128,6 +129,8 @@ def render_tables(results: Measurement) -> list[Table]:
     """Return a table with one row per place of each system; and one by epoch, if it is measured."""
     rows = _rows(results)
     layers = max(len(place["shares"]) for _, place in rows)
+    if layers > MAX_LAYERS:  # all rows become as long as the longest
+        raise FormatError(f"a measurement has weights of {layers:,} layers; expected a few")
     names = [layer_name(j) for j in range(layers)]
     render_tables = [
         Table(

@@ -228,8 +228,8 @@ class _OpenDocument:
             part = _PART.fullmatch(mark.strip())
             if part is None or not (part[1] or part[3]):
                 raise FormatError(
-                    f"{where}: {mark!r} in the coreference column {marks!r}; expected (3, 3) or "
-                    "(3), with | between them, or - for none"
+                    f"{where}: {mark!r:.60} in the coreference column {marks!r:.60}; expected (3, "
+                    "3) or (3), with | between them, or - for none"
                 )
             cluster = int(part[2])
             mentions = self.mentions[cluster]  # clusters are in the order in which they appear
@@ -256,6 +256,7 @@ class _OpenDocument:
                     f"{begun[-1][1]}: ({cluster} begins a mention that does not end in its "
                     f"sentence; expected {cluster}) before {where}"
                 )
+        self.open_mentions.clear()
         if self.words:
             self.sentences.append(tuple(self.words))
             self.speakers.append(self.speaker)

@@ -30,6 +30,9 @@ ARGUMENTS = ("passage", "question")
 UNANSWERABLE = "question without an answer (SQuAD 2.0)"
 """Reason for which questions are skipped."""
 
+LONGEST_TITLE = 100
+"""Characters of a title that are part of the place of a question."""
+
 T = TypeVar("T")
 
 
@@ -125,7 +128,7 @@ def read(path: Path) -> Examples[Example]:
     # The official files have "1.1" and "v2.0", with the same layout; others may have any.
     version = str(content.get("version", "1.1"))
     if not re.fullmatch(r"v?[12](\.\d+)*", version):
-        raise FormatError(f"{path}: version is {version!r}; expected SQuAD 1.1 or 2.0")
+        raise FormatError(f"{path}: version is {version!r:.60}; expected SQuAD 1.1 or 2.0")
     examples: Examples[Example] = Examples([], Counter())
     first_place: dict[str, str] = {}
     for example, impossible in _questions(path, _get(content, "data", list, str(path))):
@@ -171,7 +174,7 @@ def _questions(path: Path, articles: list[Any]) -> Iterator[tuple[Example, bool]
         where = f"{path}: article {a}"
         article = _object(article, where)
         if isinstance(title := article.get("title"), str):
-            where += f" ({title})"
+            where += f" ({title[:LONGEST_TITLE]})"  # it is part of the place of every question
         for p, paragraph in enumerate(_get(article, "paragraphs", list, where), start=1):
             place = f"{where}, paragraph {p}"
             passage = Passage.from_text(_get(_object(paragraph, place), "context", str, place))

@@ -34,6 +34,8 @@ NAMES = {
 """Names of the labels 0, 1, …, by the number of classes."""
 _STYLES = {5: ("red", "bright_red", "yellow", "bright_green", "green"), 2: ("red", "green")}
 _NEUTRAL = 2
+LONGEST_SENTENCE = 1000
+"""Words of a sentence with phrases at most: these together have up to the square of them."""
 
 
 class DataSizes(Protocol):
@@ -121,6 +123,11 @@ def prepare(examples: Examples[Example], sizes: DataSizes, training: bool) -> Ex
             items.append(sentence)
         if not (training and sizes.phrases):
             continue
+        if len(example.words) > LONGEST_SENTENCE:
+            raise FormatError(
+                f"{example.where}: the sentence has {len(example.words):,} words; expected at most "
+                f"{LONGEST_SENTENCE:,} where phrases are trained on, too. Divide it"
+            )
         for start, end, label in example.phrases:
             words = example.words[start:end]
             if len(words) < sizes.phrases or words in seen:

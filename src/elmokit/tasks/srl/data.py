@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -117,16 +118,17 @@ def _from_json(where: str, line: str) -> Iterator[Example]:
         sentence = parse_json(line)
     except ValueError as error:
         raise FormatError(f"{where}: not JSON ({error}); expected one object per line") from None
-    words = sentence.get("words") if isinstance(sentence, dict) else None
-    if not (isinstance(words, list) and words and all(isinstance(w, str) and w for w in words)):
+    listed = sentence.get("words") if isinstance(sentence, dict) else None
+    if not (isinstance(listed, list) and listed and all(isinstance(w, str) and w for w in listed)):
         raise FormatError(f"{where}: expected an object with 'words', a non-empty list of words")
+    words = tuple(listed)  # once, since all predicates share them
     if "preds" not in sentence:
-        yield Example(tuple(words), where=where)
+        yield Example(words, where=where)
         return
     preds = sentence["preds"]
     if not (isinstance(preds, list) and all(isinstance(pred, dict) for pred in preds)):
         raise FormatError(f"{where}: 'preds' is not a list of objects with 'i' and 'tags'")
-    positions = []
+    found = []
     for pred in preds:
         position = pred.get("i")
         if type(position) is not int or not 0 <= position < len(words):
@@ -134,19 +136,20 @@ def _from_json(where: str, line: str) -> Iterator[Example]:
                 f"{where}: 'i' of a predicate is {position!r}; expected the position of one of "
                 f"{len(words)} words, counted from 0"
             )
-        positions.append(position)
+        found.append(position)
+    positions = tuple(found)
     for pred in preds:
         roles = pred.get("tags")
         yield Example(
-            tuple(words),
+            words,
             pred["i"],
             None if roles is None else _check_tags(where, roles, len(words)),
-            tuple(positions),
+            positions,
             str(pred.get("roleset", "")),
             where,
         )
     if not preds:
-        yield Example(tuple(words), predicates=(), where=where)
+        yield Example(words, predicates=(), where=where)
 
 
 def _check_tags(where: str, tags: object, length: int) -> tuple[str, ...]:
@@ -257,7 +260,8 @@ def parse(texts: Sequence[str]) -> Example:
     )
     if not marks:
         return example
-    positions = (next(k for k, token in enumerate(tokens) if token.end > mark) for mark in marks)
+    ends = [token.end for token in tokens]
+    positions = (bisect_right(ends, mark) for mark in marks)
     return replace(example, predicates=tuple(dict.fromkeys(positions)))
 
 
