@@ -20,7 +20,7 @@ def test_the_built_in_model(elmo_command, run: Path, tmp_path: Path) -> None:  #
     assert done.code == 0 and "builtin-report.html" in done.out
     made = (tmp_path / "builtin-report.html").read_text(encoding="utf-8")
     parsed(made)
-    assert "The built-in model" in made and "2x512_128_512cnn_1xhighway" in made
+    assert "The built-in model" in made and "2x768_192_512cnn_1xhighway" in made
     assert "Data and license" in made, "its card"
     assert ">40.0<" in made, "the perplexity of the run that was given"
 
