@@ -31,7 +31,7 @@ valid=$(text lm-en-valid)
 biomed_train=$(text lm-biomed-train)
 biomed_valid=$(text lm-biomed-valid)
 
-train() { # train CORPUS RUN OPTIONS…: train for hours, or continue a run that was stopped.
+pretrain() { # pretrain CORPUS RUN OPTIONS…: train for hours, or continue a run that was stopped.
     if [ ! -e "$2/manifest.json" ]; then
         "${elmo[@]}" pretrain "$1" --out "$2" --shards 2 --seed 0 --auto-resume "${@:3}"
     fi
@@ -47,7 +47,7 @@ train() { # train CORPUS RUN OPTIONS…: train for hours, or continue a run that
 if [ ! -e "$work/first-corpus/corpus.json" ]; then
     "${elmo[@]}" corpus "$train" --valid "$valid" --size 30000 --out "$work/first-corpus"
 fi
-train "$work/first-corpus" "$work/first-run" --size tiny --tokens 37000000 --rate 0.005 \
+pretrain "$work/first-corpus" "$work/first-run" --size tiny --tokens 37000000 --rate 0.005 \
     --schedule trapezoid
 if [ ! -e "$work/first/manifest.json" ]; then
     "$python" "$here/builtin/pack.py" "$work/first-run" "$work/first"
@@ -58,7 +58,7 @@ if [ ! -e "$work/corpus/corpus.json" ]; then
     "${elmo[@]}" corpus "$train" "$more" --valid "$valid" --vocabulary "$work/first/vocab.txt" \
         --out "$work/corpus"
 fi
-train "$work/corpus" "$work/run" --start "$work/first" --config "$here/builtin/config.json" \
+pretrain "$work/corpus" "$work/run" --start "$work/first" --config "$here/builtin/config.json" \
     --optimizer muon --tokens 12000000 --rate 0.004 --warm-up 100
 
 # 3. Pack in float16 for the package, and measure what that costs.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import struct
 import zipfile
 import zlib
@@ -401,11 +400,10 @@ def test_it_is_refused(
     seed = import_attack("seeds").SEEDS[kind](tmp_path)
     seed.read(seed.path)
     damage(seed.path)
-    signable = set(os.listdir(seed.path)) if seed.path.is_dir() else set()
     names = {
         "checkpoint": ["state.safetensors"],
         "corpus": ["words.txt", "train-00000.npy"],
-        "native": sorted({"config.json", "settled.safetensors"} & signable),
+        "native": ["config.json", "settled.safetensors"],
     }
     for name in names.get(kind, ()):
         seed.sign(seed.path, name)

@@ -316,7 +316,7 @@ def test_packed_vocabulary(trained: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (trained / "vocab.txt.gz").write_bytes(gzip.compress(data))
     assert read(trained).vocabulary == read(TF / "trained").vocabulary
     with monkeypatch.context() as patch, pytest.raises(FormatError, match="unpacks from"):
-        patch.setattr(tf_checkpoint, "FREE_BYTES", 0)
+        patch.setattr(tf_checkpoint, "SMALL_VOCABULARY", 0)
         (trained / "vocab.txt.gz").write_bytes(gzip.compress(b"word\n" * 10_000))
         read(trained)
     (trained / "vocab.txt.gz").write_bytes(gzip.compress(data)[:-12])

@@ -33,8 +33,8 @@ from elmokit.text.vocabulary import Vocabulary
 
 FORMAT, VERSION = "elmokit-bilm", 1
 CONFIG, WEIGHTS, VOCABULARY, SETTLED, ALPHABET, LEXICON, MANIFEST = NATIVE_NAMES
-MOST_FILES = 100
-"""Number of files that a manifest may list: there are seven now."""
+MOST_LISTED = 100
+"""Number of files that a manifest may list; there are six now, and may be more one day."""
 EXTRA = "extra/"
 """Prefix in model.safetensors of arrays that came with a converted file but are not weights."""
 
@@ -118,8 +118,8 @@ def _check_manifest(source: ModelSource) -> dict[str, Any]:
     files = manifest.get("files")
     if not isinstance(files, dict) or not {CONFIG, WEIGHTS} <= set(files):
         raise FormatError(f"{where} does not list {CONFIG} and {WEIGHTS}; copy it again")
-    if len(files) > MOST_FILES:
-        raise FormatError(f"{where} lists {len(files):,} files; expected {MOST_FILES} at most")
+    if len(files) > MOST_LISTED:
+        raise FormatError(f"{where} lists {len(files):,} files; expected {MOST_LISTED} at most")
     for name, entry in files.items():
         if name not in source.names:  # this also excludes paths
             raise FormatError(f"{source.path} has no {name}, which its manifest lists")

@@ -25,6 +25,7 @@ LARGEST_ARCHIVE = 8 << 30
 LARGEST_RATIO = 20
 """Compression ratio at most, beyond `FREE_BYTES`."""
 FREE_BYTES = 64 << 20
+"""Size in bytes that may have any compression ratio."""
 MOST_FILES = 10_000
 """Number of entries at most."""
 BLOCK = 512

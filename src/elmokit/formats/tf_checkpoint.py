@@ -32,7 +32,7 @@ from elmokit.text.vocabulary import Vocabulary
 INDEX = ".index"
 STATE_FILE = "checkpoint"
 VOCABULARIES = ("vocab.txt", "vocab.txt.gz")
-FREE_BYTES = 1 << 24
+SMALL_VOCABULARY = 1 << 24
 """Size in bytes that an unpacked vocabulary may have in any case."""
 CHARACTER_TABLE = "char_embed"
 """Name of the character embeddings, after the scope."""
@@ -332,7 +332,7 @@ def _vocabulary(source: ModelSource, words: int | None) -> Vocabulary | None:
 
 
 def _unzipped(data: bytes, where: str) -> bytes:
-    limit = FREE_BYTES + LARGEST_RATIO * len(data)
+    limit = SMALL_VOCABULARY + LARGEST_RATIO * len(data)
     try:
         with gzip.open(io.BytesIO(data)) as file:
             text = file.read(limit + 1)

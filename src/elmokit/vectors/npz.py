@@ -176,17 +176,14 @@ def open_file(path: Path) -> NpzReader:
 
 
 def _check_names(names: Iterable[str], *, known_only: bool) -> None:
-    """Raise `ValueError` if an entry has a name that nobody gives: the list of entries is damaged.
-
-    zipfile does not compare the number of entries, and may take several for one.
-    """
+    """Raise `ValueError` if an entry has a name that nobody gives: the directory is damaged."""
     for name in names:
         bare = name.removesuffix(".npy")
         if bare == name or (known_only and not bare.isdigit() and bare not in _ENTRIES):
             raise ValueError(f"it has an entry {name!r:.60}; expected arrays (.npy)")
 
 
-def count_entries(path: Path) -> int:
+def _count_entries(path: Path) -> int:
     """Return how many entries the end of a ZIP file says that it has.
 
     zipfile reads the list of entries by its size in bytes: where the length of one is damaged, it
@@ -236,7 +233,7 @@ class NpzReader:
                     self.job = str(self._load("job"))
             names = self._zip.NameToInfo
             _check_names(names, known_only=layout is not None)
-            if (listed := count_entries(path)) != len(names):
+            if (listed := _count_entries(path)) != len(names):
                 raise ValueError(f"it has {listed} entries, of which {len(names)} can be found")
             if layout is None and {"lengths.npy", "words.npy", "signature.npy"} & set(names):
                 raise ValueError("it has no layout")

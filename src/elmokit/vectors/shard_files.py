@@ -214,6 +214,7 @@ class ShardFile:
 
     def close(self) -> None:
         """Close the file."""
+        self._rows.clear()
         self._zip.close()
 
     def __enter__(self) -> Self:
