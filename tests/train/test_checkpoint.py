@@ -33,6 +33,27 @@ def test_old_ones_are_forgotten(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"step-00000030", "step-123456789"}
 
 
+def test_killed_while_old_ones_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run deletes what is left, also if it has nothing else to save."""
+
+    def die(path: Path, **_: Any) -> None:
+        for file in sorted(path.iterdir())[:1] if path.exists() else ():
+            file.unlink()
+            raise KeyboardInterrupt
+
+    for step in (1, 2):
+        checkpoint.save(tmp_path, step, ARRAYS, {"step": step})
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(checkpoint.shutil, "rmtree", die)
+        checkpoint.save(tmp_path, 3, ARRAYS, {"step": 3})
+    for path in tmp_path.glob("step-*"):
+        checkpoint.load(path)  # none of them is damaged
+    checkpoint.save(tmp_path, 3, ARRAYS, {"step": 3})
+    assert {path.name for path in tmp_path.iterdir()} == {"step-00000002", "step-00000003"}
+
+
 def test_newest_knows_its_own(tmp_path: Path) -> None:
     assert checkpoint.find_newest(tmp_path / "none") is None
     for name in (".step-00000009", "step-9x", "other"):

@@ -8,6 +8,7 @@ compared when it is loaded. Knows nothing about networks.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -35,6 +36,7 @@ def save(directory: Path, step: int, arrays: Mapping[str, Tensor], values: dict[
 
     target, stage = directory / f"step-{step:08d}", directory / f".step-{step:08d}"
     if target.exists():
+        _delete_old(directory)  # a run may have been killed before it came to this
         return
     shutil.rmtree(stage, ignore_errors=True)
     plain = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in arrays.items()}
@@ -50,10 +52,18 @@ def save(directory: Path, step: int, arrays: Mapping[str, Tensor], values: dict[
         except BaseException:
             shutil.rmtree(stage, ignore_errors=True)
             raise
-    for old in _list_checkpoints(directory)[:-KEEP]:
-        shutil.rmtree(old, ignore_errors=True)
+    _delete_old(directory)
+
+
+def _delete_old(directory: Path) -> None:
+    """Delete all but the newest checkpoints, and what killed runs have left."""
     for incomplete in directory.glob(".step-*"):
         shutil.rmtree(incomplete, ignore_errors=True)
+    for old in _list_checkpoints(directory)[:-KEEP]:
+        hidden = old.with_name(f".{old.name}")
+        with contextlib.suppress(OSError):
+            os.rename(old, hidden)  # so that half of a checkpoint never has its name
+        shutil.rmtree(hidden, ignore_errors=True)
 
 
 def describe_kept(directory: Path) -> str:
