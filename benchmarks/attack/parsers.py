@@ -41,6 +41,7 @@ TARGETS = {
     "hdf5": ("h5-plain", None),
     "hdf5-1.8": ("h5-ids", None),
     "hdf5-chunks": ("h5-chunks", None),
+    "parquet": ("parquet-headers", None),
     "npz": ("npz", None),
     "npz-plain": ("npz-plain", None),
     "spool": ("spool", None),

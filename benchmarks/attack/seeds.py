@@ -567,6 +567,14 @@ def parquet_text(directory: Path) -> Seed:
     return Seed(directory / "text.parquet", lambda path: list(TextFile(str(path), "text").texts()))
 
 
+def parquet_headers(directory: Path) -> Seed:
+    """A Parquet file, of which only the headers are read."""
+    from elmokit.text.parquet_pages import check_memory
+
+    path = parquet_text(directory).path
+    return Seed(path, lambda path: check_memory(str(path)))
+
+
 def _zst(data: bytes) -> bytes:
     import zstandard
 
@@ -733,6 +741,7 @@ HEAVY: dict[str, Maker] = {
     "parquet-pooled": _vectors("v.parquet", pooling="mean"),
     "parquet-ids": _named_vectors("v.parquet"),
     "parquet-text": parquet_text,
+    "parquet-headers": parquet_headers,
     "index": index,
     "corpus": corpus,
     "task-model": task_model,

@@ -33,9 +33,7 @@ def test_old_ones_are_forgotten(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"step-00000030", "step-123456789"}
 
 
-def test_killed_while_old_ones_are_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_while_old_ones_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next run deletes what is left, also if it has nothing else to save."""
 
     def die(path: Path, **_: Any) -> None:

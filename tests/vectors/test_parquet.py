@@ -173,5 +173,15 @@ def test_a_damaged_row_group_is_named(path):
     content = bytearray(path.read_bytes())
     content[4:60] = b"\xff" * 56
     path.write_bytes(content)
+    with pytest.raises(FormatError, match="its headers are damaged"):
+        load_vectors(path)
+
+
+def test_a_damaged_page_is_named(path):
+    content = bytearray(path.read_bytes())
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    end = chunk.data_page_offset + chunk.total_compressed_size
+    content[end - 4 : end] = b"\xff" * 4
+    path.write_bytes(content)
     with pytest.raises(FormatError, match="sentence 0 cannot be read"):
         load_vectors(path)[0]

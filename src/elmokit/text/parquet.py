@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
+from elmokit.text.parquet_pages import Chunk, longest_value, read_chunks
 
 PARQUET_MAGIC = b"PAR1"
 """The bytes that a Parquet file begins and ends with."""
 BATCH_ROWS = 256
 """Number of rows that are read at once."""
+LONGEST_VALUE = 256 << 20
+"""Size in bytes of a text at most, and about that of all texts that are read at once."""
 BUFFER_BYTES = 1 << 16
 """Number of bytes that are read at once where only the first rows are needed."""
 
@@ -40,50 +42,26 @@ def list_row_groups(name: str, column: str | None) -> list[RowGroup]:
     try:
         with pq.ParquetFile(name, buffer_size=BUFFER_BYTES) as file:
             chosen = _choose_column(name, file.schema_arrow, column)
-            read_first_rows(file, chosen)
-            number = next(
-                (k for k in range(len(file.schema)) if file.schema.column(k).path == chosen), None
-            )
-            if number is None:
-                raise FormatError(f"{name} is damaged: the column {chosen!r:.80} is not there")
-            total = os.path.getsize(name)
-            groups = []
-            for k in range(file.metadata.num_row_groups):
-                group = file.metadata.row_group(k)
-                chunk = group.column(number)
-                first = chunk.data_page_offset
-                if chunk.has_dictionary_page and chunk.dictionary_page_offset:
-                    first = min(first, chunk.dictionary_page_offset)
-                size, length = chunk.total_uncompressed_size, chunk.total_compressed_size
-                if min(group.num_rows, size, first, length) < 0 or first + length > total:
-                    raise FormatError(
-                        f"{name} is damaged: a column has {length:,} bytes at byte {first:,}"
-                    )
-                groups.append(RowGroup(group.num_rows, size, first, length))
-            return groups
+            rows = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"{name} cannot be read as a Parquet file: {error}") from None
+    chunks = _column_chunks(name, chosen)
+    if len(rows) != len(chunks) or min(rows, default=0) < 0:
+        raise FormatError(f"{name} is damaged: its row groups have the rows {rows!s:.80}")
+    return [
+        RowGroup(count, chunk.size, chunk.start, chunk.length)
+        for count, chunk in zip(rows, chunks, strict=True)
+    ]
 
 
-def read_first_rows(file: Any, column: str) -> list[Any]:
-    """Return the first value of a column in each row group; None for groups without rows.
-
-    Where the list of columns of a group is damaged, `RowGroupMetaData.column` of pyarrow ends the
-    process; this raises `pyarrow.ArrowException`, so it has to come first.
-
-    Args:
-        file: The file, as pyarrow opens it.
-        column: Name of the column.
-    """
-    values: list[Any] = []
-    for number in range(file.metadata.num_row_groups):
-        value = None
-        for batch in file.iter_batches(1, row_groups=[number], columns=[column]):
-            if batch.num_rows:
-                value = batch.column(0)[0].as_py()
-                break
-        values.append(value)
-    return values
+def _column_chunks(name: str, column: str) -> list[Chunk]:
+    chunks = []
+    for group in read_chunks(name):
+        found = [chunk for chunk in group if chunk.column == column]
+        if len(found) != 1:
+            raise FormatError(f"{name} is damaged: the column {column!r:.80} is not there")
+        chunks += found
+    return chunks
 
 
 def hash_row_groups(name: str, groups: list[RowGroup]) -> str:
@@ -117,14 +95,22 @@ def read_text_column(
     try:
         with pq.ParquetFile(name) as file:
             chosen = _choose_column(name, file.schema_arrow, column)
-            groups = None if row_groups is None else list(row_groups)
-            for batch in file.iter_batches(BATCH_ROWS, columns=[chosen], row_groups=groups):
-                done += batch.num_rows
-                for row in batch.column(0).to_pylist():
-                    yield row, done / max(done, file.metadata.num_rows)
+            chunks = _column_chunks(name, chosen)
+            for group in range(len(chunks)) if row_groups is None else row_groups:
+                longest = longest_value(name, chunks[group])
+                if longest > LONGEST_VALUE:
+                    raise FormatError(
+                        f"{name} has texts of up to {longest:,} bytes in one row; expected at "
+                        f"most {LONGEST_VALUE:,}"
+                    )
+                count = max(1, min(BATCH_ROWS, LONGEST_VALUE // max(1, longest)))
+                for batch in file.iter_batches(count, columns=[chosen], row_groups=[group]):
+                    done += batch.num_rows
+                    for row in batch.column(0):  # not all at once, since long ones may repeat
+                        yield row.as_py(), done / max(done, file.metadata.num_rows)
     except UnicodeDecodeError as error:
         raise InputError(f"{name}, before row {done}: the text is not UTF-8 ({error})") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, IndexError) as error:
         raise FormatError(f"{name} cannot be read as a Parquet file: {error}") from None
 
 

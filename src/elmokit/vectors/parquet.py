@@ -37,6 +37,7 @@ import numpy as np
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
 from elmokit.json_text import SEAL, check_seal, is_list_of_text, parse_json, seal
+from elmokit.text.parquet_pages import check_memory
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
 from elmokit.vectors.tables import TableReader, read_ids, table_layout
 
@@ -170,6 +171,7 @@ class ParquetReader:
         self.path = path
         self._damage = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError)
         try:
+            check_memory(str(path))
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
         except self._damage as error:
             raise FormatError(f"{path} cannot be read as a Parquet file: {error}") from None

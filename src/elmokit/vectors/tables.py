@@ -36,7 +36,7 @@ import numpy as np
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
 from elmokit.json_text import SEAL, check_seal, is_list_of_text, parse_json, seal
-from elmokit.text.parquet import read_first_rows
+from elmokit.text.parquet_pages import check_memory
 from elmokit.vectors.spool import Spool, VectorArray
 
 TableLayout = Literal["words", "pooled"]
@@ -246,6 +246,16 @@ def read_ids(file: Any, path: Path, sentences: int | None = None) -> list[str] |
     return ids
 
 
+def _first_values(file: Any, column: str) -> list[Any]:
+    """Return the first value of a column in each row group; None for groups without rows."""
+    values: list[Any] = []
+    for number in range(file.num_row_groups):
+        batches = file.iter_batches(1, row_groups=[number], columns=[column])
+        batch = next((batch for batch in batches if batch.num_rows), None)
+        values.append(None if batch is None else batch.column(0)[0].as_py())
+    return values
+
+
 class TableReader:
     """An open table of vectors, read sentence by sentence."""
 
@@ -258,6 +268,7 @@ class TableReader:
             *(pa.ArrowException, OSError, ValueError, TypeError, KeyError),
             *(AttributeError, OverflowError, IndexError),
         )
+        check_memory(str(path))
         self._file = pq.ParquetFile(path, page_checksum_verification=True)
         try:
             self._open()
@@ -314,7 +325,7 @@ class TableReader:
                 f"{self.path}: the column {names[0]} has the type {kind!s:.80}; expected floats"
             )
         # A group may have no rows: that of sentences without words.
-        first = read_first_rows(self._file, "sentence")
+        first = _first_values(self._file, "sentence")
         self._groups = [g for g, sentence in enumerate(first) if sentence is not None]
         self._starts = [int(first[g]) for g in self._groups]
         self._cached: tuple[int, Any, Any] | None = None  # number, rows, their sentences
