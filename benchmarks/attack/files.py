@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from contextlib import suppress
@@ -161,6 +162,7 @@ def main() -> None:
     numbers = range(arguments.first, arguments.first + arguments.cases)
     for kind in choose(kinds, arguments.only):
         attack_kind(tally, kind, arguments.seed, numbers)
+        print(f"{kind}: {tally.counts[kind]:,} cases", file=sys.stderr, flush=True)
     tally.finish()
 
 
