@@ -252,6 +252,16 @@ def test_finished_shards_are_skipped_and_damaged_ones_redone(
     assert contents(plan.directory) == wanted
 
 
+def test_a_directory_in_the_place_of_a_shard(model: Elmo, text: Path, tmp_path: Path) -> None:
+    plan = plan_shards(model, text, tmp_path / "job", shards=3)
+    path = plan.path_of(plan.shards[1])
+    path.mkdir(parents=True)
+    report = verify_shards(plan)
+    assert report.missing == [0, 1, 2] and len(report.damaged) == 1 and path.is_dir()
+    with pytest.raises(ElmoError, match=path.name):
+        run_shard(plan, 1, model)
+
+
 def test_what_does_not_fit_is_an_error(model: Elmo, text: Path, tmp_path: Path) -> None:
     plan = plan_shards(model, text, tmp_path / "job", shards=3)
     again = plan_shards(model, text, tmp_path / "job", shards=3)

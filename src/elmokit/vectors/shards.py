@@ -598,7 +598,8 @@ def verify_shards(
                 header = _verify_file(plan, shard, read_all)
             except FormatError as error:
                 damaged.append(str(error))
-                path.unlink(missing_ok=True)
+                if not path.is_dir():
+                    path.unlink(missing_ok=True)
         if header is None:
             missing.append(shard.number)
         else:
