@@ -19,14 +19,9 @@ from pathlib import Path
 
 import h5py  # here, since it runs `uname` when it is imported, which no case may do
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from elmokit import Elmo, formats, load_vectors
 from elmokit.formats.torch_file import read_tensors
-from elmokit.vectors import save_vectors
-
-pa.array(np.zeros(1, np.int32))  # imports pandas, whose packages open files
 
 CRAFTED = "crafted"
 """Name of the kind."""
@@ -123,27 +118,6 @@ def npz_bomb(source: random.Random, directory: Path) -> Callable[[], object]:
     def read() -> object:
         with load_vectors(path) as vectors:
             return vectors[0]
-
-    return read
-
-
-def parquet_bomb(source: random.Random, directory: Path) -> Callable[[], object]:
-    """A Parquet file of vectors whose words are one long string, repeated by references."""
-    path = directory / "bomb.parquet"
-    count, length = source.choice(((1 << 20, 1 << 13), (1 << 13, 1 << 20), (1 << 17, 1 << 16)))
-    word = pa.DictionaryArray.from_arrays(
-        pa.array(np.zeros(count, np.int32)), pa.array(["a" * length])
-    )
-    save_vectors([(["a"], np.ones((1, 2), np.float32))], path, overwrite=True)
-    table = pq.read_table(path)
-    words = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), word)
-    shape = pa.array([[count, 2]], pa.list_(pa.int32()))
-    table = table.set_column(1, "words", words).set_column(2, "shape", shape)
-    pq.write_table(table, path, compression="zstd", store_schema=source.random() < 0.5)
-
-    def read() -> object:
-        with load_vectors(path) as vectors:
-            return vectors.words(0)
 
     return read
 
@@ -386,7 +360,6 @@ def config_of_a_giant(source: random.Random, directory: Path) -> Callable[[], ob
 
 MAKERS: list[Callable[[random.Random, Path], Callable[[], object]]] = [
     *(pickle_in_torch_file, zip_bomb, npz_bomb, npz_of_objects, hdf5_link, hdf5_bomb),
-    parquet_bomb,
     *(
         tar_of_links,
         tar_bomb,

@@ -12,7 +12,7 @@ import pytest
 from elmokit import Elmo, embed_to_file
 from elmokit.errors import FormatError
 from elmokit.text import parquet, parquet_pages
-from elmokit.vectors import load_vectors, save_vectors
+from elmokit.vectors import load_vectors, open_writer, save_vectors
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'elmokit[parquet]'")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -83,19 +83,59 @@ def test_a_page_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         list(parquet.read_text_column(str(path), None))
 
 
-@pytest.mark.parametrize("column", ["words", "layer_0"])
-def test_vectors_that_repeat(column: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is written again with dictionaries is read, unless little becomes very much."""
-    words, array = [["a" * 50] * 40] * 9, np.ones((2, 40, 30), np.float32)
-    save_vectors([(sentence, array) for sentence in words], tmp_path / "v.parquet")
-    table = pq.read_table(tmp_path / "v.parquet")
-    pq.write_table(table, tmp_path / "again.parquet", use_dictionary=[f"{column}.list.element"])
+def test_vectors_that_were_written_again(tmp_path: Path) -> None:
+    """By pyarrow, with a dictionary for every column."""
+    words, array = [["é" * 50, "b"] * 20] * 9, np.ones((2, 40, 30), np.float32)
+    ids = [f"id {number}" for number in range(9)]
+    with open_writer(tmp_path / "v.parquet", ids=True) as out:
+        for identifier, sentence in zip(ids, words, strict=True):
+            out.write(sentence, array, id=identifier)
+    pq.write_table(pq.read_table(tmp_path / "v.parquet"), tmp_path / "again.parquet")
+    assert parquet_pages.check_memory(str(tmp_path / "again.parquet")) == [
+        "id",
+        "words.list.element",
+        "words_json",
+    ]
     with load_vectors(tmp_path / "again.parquet") as vectors:
         assert np.array_equal(vectors[8], array)
-    monkeypatch.setattr(parquet_pages, "ALWAYS_ALLOWED", 1000)
-    monkeypatch.setattr(parquet_pages, "MOST_GROWTH", 1)
+        assert vectors.words(8) == words[8]
+        assert vectors.ids == ids
+
+
+def test_words_that_repeat_take_no_memory(tmp_path: Path) -> None:
+    """A sentence of a million times the same long word: 4 GB, if each were a string of its own."""
+    count = 1 << 20
+    save_vectors([(["a"], np.ones((1, 2), np.float32))], tmp_path / "v.parquet")
+    table = pq.read_table(tmp_path / "v.parquet")
+    indices = pa.array(np.zeros(count, np.int32))
+    long = pa.DictionaryArray.from_arrays(indices, pa.array(["a" * 4096]))
+    words = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), long)
+    shape = pa.array([[count, 2]], pa.list_(pa.int32()))
+    table = table.set_column(1, "words", words).set_column(2, "shape", shape)
+    pq.write_table(table, tmp_path / "v.parquet")
+    with load_vectors(tmp_path / "v.parquet") as vectors:
+        found = vectors.words(0)
+    assert len(found) == count and all(word is found[0] for word in found)
+
+
+def test_numbers_that_repeat_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_vectors([(["a"] * 4000, np.ones((4000, 50), np.float32))], tmp_path / "v.parquet")
+    table = pq.read_table(tmp_path / "v.parquet")
+    pq.write_table(pa.concat_tables([table] * 9), tmp_path / "again.parquet")
+    monkeypatch.setattr(parquet_pages, "ALWAYS_ALLOWED", 5 << 20)
+    monkeypatch.setattr(parquet_pages, "MOST_GROWTH", 10)
+    load_vectors(tmp_path / "v.parquet").close()
     with pytest.raises(FormatError, match="a row group may take"):
         load_vectors(tmp_path / "again.parquet")
+
+
+def test_long_texts_in_tables(elmo: Elmo, tmp_path: Path) -> None:
+    """The text stands in every row, by a reference."""
+    texts = [["cat"] * 3, ["dog" * 20] * 300]
+    embed_to_file(elmo, texts, tmp_path / "v.parquet", rows="words")
+    assert "text" in parquet_pages.check_memory(str(tmp_path / "v.parquet"))
+    with load_vectors(tmp_path / "v.parquet") as vectors:
+        assert [vectors.words(k) for k in range(2)] == texts
 
 
 def test_tables_are_checked_too(

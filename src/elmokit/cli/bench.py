@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from elmokit.cli.engine_options import device_option, dtype_option, threads_option
+from elmokit.cli.paths import PATH
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--file",
-    type=click.Path(),
+    type=PATH,
     show_default="synthetic sentences",
     help="Text file to embed, one sentence per line, compressed or not.",
 )

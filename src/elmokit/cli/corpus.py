@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from elmokit.cli.paths import PATH
 from elmokit.cli.training_display import TrainingDisplay, warnings_at_the_end
 from elmokit.cli.training_options import form_options, parse_form, valid_option
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("corpus", short_help="Build a training corpus from text.")
 @click.argument("texts", nargs=-1, required=True, metavar="TEXT...")
-@click.option("-o", "--out", required=True, type=click.Path(), help="Directory to create.")
+@click.option("-o", "--out", required=True, type=PATH, help="Directory to create.")
 @form_options
 @valid_option
 @click.option(
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     metavar="PERCENT",
     help="Percent of the lines of TEXT to hold out, at most 200,000 words.  [default: 0.5]",
 )
-@click.option("--vocabulary", type=click.Path(), help="A vocab.txt to use unchanged.")
+@click.option("--vocabulary", type=PATH, help="A vocab.txt to use unchanged.")
 @click.option(
     "--size",
     type=click.IntRange(min=4),

@@ -16,6 +16,7 @@ import click
 from elmokit.cli.embed_shards import embed_in_shards, is_sharded, shard_options
 from elmokit.cli.engine_options import device_option, dtype_option, threads_option
 from elmokit.cli.json_lines import print_vectors
+from elmokit.cli.paths import PATH
 from elmokit.cli.proteins import (
     FastaInput,
     check_proteins,
@@ -54,7 +55,7 @@ def _parse_layers(
 @click.option(
     "-f",
     "--file",
-    type=click.Path(),
+    type=PATH,
     help="Text file with one sentence per line, compressed or not, or Parquet file with one per "
     "row; - is stdin.",
 )
@@ -65,7 +66,7 @@ def _parse_layers(
 )
 @click.option(
     "--fasta",
-    type=click.Path(),
+    type=PATH,
     metavar="FILE",
     help="FASTA file of proteins, compressed or not; - is stdin. A residue is a word.",
 )
@@ -84,7 +85,7 @@ def _parse_layers(
     help="Layers to return: mix, sum, all, top, or a layer number (0 is the context-free layer).  "
     "[default: mix; sum with --fasta]",
 )
-@click.option("-o", "--out", type=click.Path(), help="Write to FILE.h5, .npz or .parquet.")
+@click.option("-o", "--out", type=PATH, help="Write to FILE.h5, .npz or .parquet.")
 @click.option(
     "--rows",
     type=click.Choice(["sentences", "words"]),
@@ -105,7 +106,7 @@ def _parse_layers(
 @click.option("--word", help="Compare the uses of this word only; lines may be SENSE<TAB>SENTENCE.")
 @click.option(
     "--picture",
-    type=click.Path(),
+    type=PATH,
     metavar="FILE.svg|FILE.html",
     help="Draw the uses of --word as dots with their sentences, one panel per layer.",
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from elmokit.cli.paths import PATH
 from elmokit.cli.training_display import TrainingDisplay, describe_stop
 from elmokit.cli.training_options import (
     batch_option,
@@ -38,7 +39,7 @@ ALLENNLP = "allennlp"
 @click.command("finetune", short_help="Adapt a model to other text.")
 @click.argument("model")
 @click.argument("texts", nargs=-1, required=True, metavar="TEXT...")
-@click.option("-o", "--out", required=True, type=click.Path(), help="Directory to create.")
+@click.option("-o", "--out", required=True, type=PATH, help="Directory to create.")
 @budget_options("3")
 @valid_option
 @click.option(
@@ -63,7 +64,7 @@ ALLENNLP = "allennlp"
 )
 @click.option(
     "--vocabulary-file",
-    type=click.Path(),
+    type=PATH,
     help="A vocab.txt with the words to predict, for a model without a softmax.",
 )
 @click.option(

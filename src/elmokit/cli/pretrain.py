@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from elmokit.cli.paths import PATH
 from elmokit.cli.training_display import (
     TrainingDisplay,
     describe_stop,
@@ -42,11 +43,11 @@ SIZES = ("tiny", "small", "medium", "original")
 
 @click.command("pretrain", short_help="Train a new model on a corpus.")
 @click.argument("corpus")
-@click.option("-o", "--out", required=True, type=click.Path(), help="Directory to create.")
+@click.option("-o", "--out", required=True, type=PATH, help="Directory to create.")
 @click.option("--size", type=click.Choice(SIZES), help="Size of the model.  [default: tiny]")
 @click.option(
     "--config",
-    type=click.Path(),
+    type=PATH,
     help="An options.json or config.json with the architecture, instead of --size.",
 )
 @click.option(

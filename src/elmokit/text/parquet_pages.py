@@ -16,12 +16,13 @@ from elmokit.errors import FormatError
 
 ALWAYS_ALLOWED = 1 << 30
 """Bytes that a row group may take in any case."""
-MOST_GROWTH = 1000
+MOST_GROWTH = 100
 """How many times its own size a row group of a larger file may take."""
 HEADER_BYTES = 1 << 16
 """Bytes that are read for the header of a page, and a sixteenth of what a header may have."""
 _DEEPEST = 16
-_BYTE_ARRAY, _FIXED_LENGTH = 6, 7  # physical types
+_VALUE_BYTES = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}  # of physical types; 6 are strings
+_FIXED_LENGTH = 7
 _DICTIONARY_PAGE = 2
 _BY_REFERENCE = {2, 8}  # encodings: PLAIN_DICTIONARY, RLE_DICTIONARY
 _BY_PREFIX = 7  # DELTA_BYTE_ARRAY
@@ -77,16 +78,31 @@ def read_chunks(name: str) -> list[list[Chunk]]:
         ]
 
 
-def check_memory(name: str) -> None:
-    """Raise `FormatError` if a row group would take much more memory than the file is large."""
+def check_memory(name: str) -> list[str]:
+    """Raise `FormatError` if a row group would take much more memory than the file is large.
+
+    Returns:
+        Columns of strings that refer to dictionaries. They have to be read as dictionaries
+        (`read_dictionary` of pyarrow), since one long string may stand for many.
+    """
     allowed = max(ALWAYS_ALLOWED, MOST_GROWTH * os.path.getsize(name))
+    by_reference: set[str] = set()
     for group in read_chunks(name):
-        needed = sum(_memory(name, chunk) for chunk in group)
+        needed = 0
+        for chunk in group:
+            for page in _read_pages(name, chunk):
+                each = chunk.value_bytes or 4
+                if chunk.value_bytes is None and page.encoding == _BY_PREFIX:
+                    each = page.size
+                elif chunk.value_bytes is None and page.encoding in _BY_REFERENCE:
+                    by_reference.add(chunk.column)
+                needed += max(page.size, page.values * (each + 4))  # 4: where a list begins
         if needed > allowed:
             raise FormatError(
                 f"{name} is refused: a row group may take {needed:,} bytes of memory, of a file "
                 f"of {os.path.getsize(name):,} bytes; expected at most {allowed:,}"
             )
+    return sorted(by_reference)
 
 
 def longest_value(name: str, chunk: Chunk) -> int:
@@ -105,22 +121,6 @@ def longest_value(name: str, chunk: Chunk) -> int:
     return longest
 
 
-def _memory(name: str, chunk: Chunk) -> int:
-    """Return a bound of the bytes that the values of a chunk take."""
-    needed = 0
-    dictionary = 0
-    for page in _read_pages(name, chunk):
-        each = chunk.value_bytes or 0
-        if page.is_dictionary:
-            dictionary = max(dictionary, page.size)
-        elif chunk.value_bytes is None and page.encoding in _BY_REFERENCE:
-            each = dictionary
-        elif chunk.value_bytes is None and page.encoding == _BY_PREFIX:
-            each = page.size
-        needed += max(page.size, page.values * (each + 4))  # 4: where a string or list begins
-    return needed
-
-
 def _read_chunk(meta: dict[int, Any], leaf: dict[int, Any], total: int) -> Chunk:
     start, length, size = meta[9], meta[7], meta[6]
     if 0 < meta.get(11, 0) < start:
@@ -130,8 +130,8 @@ def _read_chunk(meta: dict[int, Any], leaf: dict[int, Any], total: int) -> Chunk
     if not meta[5]:  # no values: what is said of pages may be wrong, and is not read
         length = 0
     kind = leaf[1]
-    value_bytes = 8 if kind < _BYTE_ARRAY else leaf[2] if kind == _FIXED_LENGTH else None
-    if value_bytes is not None and not 0 <= value_bytes < 1 << 31:
+    value_bytes = leaf[2] if kind == _FIXED_LENGTH else _VALUE_BYTES.get(kind)
+    if not 0 <= (value_bytes or 0) < 1 << 31:
         raise ValueError(f"a column has values of {value_bytes:,} bytes")
     path = ".".join(part.decode("utf-8", "replace") for part in meta[3])
     return Chunk(path, start, length, size, value_bytes)

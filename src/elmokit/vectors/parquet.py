@@ -39,7 +39,7 @@ from elmokit.extras import require
 from elmokit.json_text import SEAL, check_seal, is_list_of_text, parse_json, seal
 from elmokit.text.parquet_pages import check_memory
 from elmokit.vectors.spool import Spool, VectorArray, parse_text
-from elmokit.vectors.tables import TableReader, read_ids, table_layout
+from elmokit.vectors.tables import TableReader, is_text, list_texts, read_ids, table_layout
 
 NAME = "parquet"
 LAYOUT = 3
@@ -169,10 +169,13 @@ class ParquetReader:
         import pyarrow.parquet as pq
 
         self.path = path
-        self._damage = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError)
+        self._damage = (
+            *(pa.ArrowException, OSError, ValueError, TypeError, OverflowError, LookupError),
+        )
         try:
-            check_memory(str(path))
-            self._file = pq.ParquetFile(path, page_checksum_verification=True)
+            self._file = pq.ParquetFile(
+                path, page_checksum_verification=True, read_dictionary=check_memory(str(path))
+            )
         except self._damage as error:
             raise FormatError(f"{path} cannot be read as a Parquet file: {error}") from None
         try:
@@ -208,7 +211,11 @@ class ParquetReader:
         """Return the words of a sentence."""
         shape, words, exact = self._row(position, "shape", "words", "words_json")
         try:
-            sentence = parse_json(exact.as_py()) if exact.is_valid else words.as_py()
+            sentence: Any = None
+            if exact.is_valid:
+                sentence = parse_json(exact.as_py())
+            elif words.is_valid:
+                sentence = list_texts(words.values)
         except (ValueError, TypeError) as error:
             raise FormatError(
                 f"{self.path} is damaged: words_json of row {position} is not valid JSON: {error}"
@@ -240,7 +247,7 @@ class ParquetReader:
         kinds = {
             "int64": pa.types.is_int64,
             "list": pa.types.is_list,
-            "string": pa.types.is_string,
+            "string": is_text,
         }
         for name, kind in expected.items():
             if schema.names.count(name) != 1 or not kinds[kind](schema.field(name).type):

@@ -228,10 +228,10 @@ def read_ids(file: Any, path: Path, sentences: int | None = None) -> list[str] |
         columns = ["id"] if sentences is None else ["id", "sentence"]
         for batch in file.iter_batches(1 << 16, columns=columns):
             if sentences is None:
-                ids += batch.column("id").to_pylist()
+                ids += list_texts(batch.column("id"))
                 continue
             numbers, first = np.unique(batch.column("sentence").to_numpy(), return_index=True)
-            found = batch.column("id").take(pa.array(first)).to_pylist()
+            found = list_texts(batch.column("id").take(pa.array(first)))
             for number, identifier in zip(numbers.tolist(), found, strict=True):
                 if number < 0:
                     raise IndexError(f"there is a sentence {number}")
@@ -244,6 +244,24 @@ def read_ids(file: Any, path: Path, sentences: int | None = None) -> list[str] |
             f"{path} is damaged: its ids are {ids!s:.80}; expected text for {expected} sentences"
         )
     return ids
+
+
+def is_text(kind: Any) -> bool:
+    """Return whether a type of Arrow is that of strings, or of references to strings."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind.value_type if pa.types.is_dictionary(kind) else kind))
+
+
+def list_texts(array: Any) -> list[Any]:
+    """Return the strings of an Arrow array; those that repeat in a dictionary are one object."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(array.type):
+        listed: list[Any] = array.to_pylist()
+        return listed
+    texts = array.dictionary.to_pylist()
+    return [None if number is None else texts[number] for number in array.indices.to_pylist()]
 
 
 def _first_values(file: Any, column: str) -> list[Any]:
@@ -268,8 +286,12 @@ class TableReader:
             *(pa.ArrowException, OSError, ValueError, TypeError, KeyError),
             *(AttributeError, OverflowError, IndexError),
         )
-        check_memory(str(path))
-        self._file = pq.ParquetFile(path, page_checksum_verification=True)
+        try:
+            self._file = pq.ParquetFile(
+                path, page_checksum_verification=True, read_dictionary=check_memory(str(path))
+            )
+        except LookupError as error:
+            raise FormatError(f"{path} cannot be read as a Parquet file: {error}") from None
         try:
             self._open()
         except BaseException as error:
@@ -307,6 +329,9 @@ class TableReader:
         names = [name for name in schema.names if re.fullmatch(r"vector|layer_\d+", name)]
         self._layers = [] if "vector" in names else names
         self._columns = names
+        self._needed = ["sentence", *names]
+        if not self._pooled and "word" in schema.names:
+            self._needed.append("word")
         if not names or "sentence" not in schema.names:
             raise FormatError(
                 f"{self.path} has the columns {', '.join(schema.names)[:300]}; expected sentence "
@@ -359,7 +384,7 @@ class TableReader:
         if self._pooled:
             return None
         try:
-            words = self._rows(position).column("word").to_pylist()
+            words = list_texts(self._rows(position).column("word").combine_chunks())
         except self._damage as error:
             raise FormatError(
                 f"{self.path}: the words of sentence {position} cannot be read: {error}"
@@ -383,10 +408,10 @@ class TableReader:
         """Return the rows of a sentence, in order."""
         index = max(0, bisect.bisect_right(self._starts, position) - 1)
         if not self._groups:
-            return self._file.schema_arrow.empty_table()
+            return self._file.schema_arrow.empty_table().select(self._needed)
         if self._cached is None or self._cached[0] != index:
             try:
-                table = self._file.read_row_group(self._groups[index])
+                table = self._file.read_row_group(self._groups[index], columns=self._needed)
                 self._cached = index, table, table.column("sentence").to_numpy()
             except self._damage as error:
                 raise FormatError(
