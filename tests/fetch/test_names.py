@@ -86,6 +86,18 @@ def test_an_interrupted_pair_is_completed(site: Site, tiny: PublishedModel, cach
     assert len(site.asked("/tiny_options.json")) == 1
 
 
+def test_killed_before_the_last_step_leaves_nothing(
+    site: Site, tiny: PublishedModel, cache: Path
+) -> None:
+    """The note about a part outlives it, if the process dies between the two."""
+    folder = resolve_model("tiny")
+    names = set(os.listdir(folder))
+    (folder / "downloaded.json").unlink()
+    (folder / "tiny_weights.hdf5.part.json").write_text("{}")
+    assert resolve_model("tiny") == folder
+    assert set(os.listdir(folder)) == names
+
+
 def test_a_wrong_checksum_is_never_taken_for_good(
     site: Site, tiny: PublishedModel, cache: Path
 ) -> None:

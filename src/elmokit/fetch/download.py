@@ -122,11 +122,21 @@ def _reason(error: Unavailable | UnexpectedContent) -> str:
     return error.reason if isinstance(error, Unavailable) else str(error)
 
 
+def remove_parts(file: RemoteFile, folder: Path) -> None:
+    """Remove what an unfinished download of a file has left in a folder."""
+    for path in _part_paths(file, folder):
+        path.unlink(missing_ok=True)
+
+
+def _part_paths(file: RemoteFile, folder: Path) -> tuple[Path, Path]:
+    """Return the path of the part of a file, and of the note about it."""
+    return folder / f"{file.name}.part", folder / f"{file.name}.part.json"
+
+
 def _from_address(
     file: RemoteFile, address: str, folder: Path, progress: DownloadCallback, sha256: str | None
 ) -> CachedFile:
-    part = folder / f"{file.name}.part"
-    note = folder / f"{file.name}.part.json"
+    part, note = _part_paths(file, folder)
     try:
         _fill(file, address, part, note, progress)
         cached = CachedFile(part.stat().st_size, checksum(part), public_address(address))
@@ -141,8 +151,7 @@ def _from_address(
                 "way, or was replaced on the server; it was deleted again"
             )
     except UnexpectedContent:
-        part.unlink(missing_ok=True)
-        note.unlink(missing_ok=True)
+        remove_parts(file, folder)
         raise
     with part.open("rb+") as written:
         os.fsync(written.fileno())

@@ -15,7 +15,7 @@ from typing import Literal
 from elmokit.errors import FormatError, ModelNotFound
 from elmokit.fetch import cache
 from elmokit.fetch.cache import CachedFile
-from elmokit.fetch.download import DownloadCallback, FileNotAvailable, download
+from elmokit.fetch.download import DownloadCallback, FileNotAvailable, download, remove_parts
 from elmokit.fetch.http import public_address
 from elmokit.fetch.published import RemoteFile
 from elmokit.progress import ProgressDisplay
@@ -117,6 +117,7 @@ def _ensure_file(
     if path.exists():
         cached = CachedFile(path.stat().st_size, checksum(path), public_address(file.addresses[0]))
         if file.bytes in (None, cached.bytes) and sha256 in (None, cached.sha256):
+            remove_parts(file, folder)  # of a process that was killed at the very end
             return cached
     try:
         return download(file, folder, progress, sha256)
