@@ -191,3 +191,14 @@ def test_row_numbers_that_do_not_fit(elmo: Elmo, tmp_path: Path) -> None:
         embed_to_file(elmo, TEXTS, tmp_path / "v.parquet", rows="words", row_numbers=[1, 2])
     with pytest.raises(InputError, match="rows='words'"):
         embed_to_file(elmo, TEXTS, tmp_path / "v.h5", row_numbers=[1, 2])
+
+
+def test_vectors_of_strings_that_repeat(elmo: Elmo, tmp_path: Path) -> None:
+    """A dictionary of strings has no type in NumPy."""
+    path = tmp_path / "v.parquet"
+    embed_to_file(elmo, [["a", "b"]], path, rows="words")
+    table = pq.read_table(path)
+    strings = pa.array([["x", "x"]] * 2, pa.list_(pa.string()))
+    pq.write_table(table.set_column(table.column_names.index("vector"), "vector", strings), path)
+    with pytest.raises(FormatError, match="expected floats"):
+        load_vectors(path)

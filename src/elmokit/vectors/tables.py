@@ -344,11 +344,11 @@ class TableReader:
             )
         kind = schema.field(names[0]).type
         self._dim = getattr(kind, "list_size", 0)
-        self._dtype = kind.value_type.to_pandas_dtype()
         if not pa.types.is_floating(kind.value_type):
             raise FormatError(
                 f"{self.path}: the column {names[0]} has the type {kind!s:.80}; expected floats"
             )
+        self._dtype = kind.value_type.to_pandas_dtype()
         # A group may have no rows: that of sentences without words.
         first = _first_values(self._file, "sentence")
         self._groups = [g for g, sentence in enumerate(first) if sentence is not None]
