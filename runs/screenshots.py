@@ -1,23 +1,26 @@
-"""Makes the two screenshots of docs/page.md again: python runs/screenshots.py ADDRESS OUT_DIR
+"""Makes the screenshots of docs/page.md, of a running page.
 
-ADDRESS is a running page (`elmo serve`). Needs Playwright for Python, Pillow and Chromium.
+    elmo serve
+    python runs/screenshots.py http://127.0.0.1:8000 docs
+
+Needs Playwright for Python, Pillow and Chromium.
 """
 
 from __future__ import annotations
 
+import argparse
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
-
-from PIL import Image
-from playwright.sync_api import sync_playwright
 
 READY = "body[data-ready]"
 
 
 def take(address: str, out: Path) -> None:
     """Write page-sentence.png and page-uses.png to a directory."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as started:
         chromium = started.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
@@ -41,5 +44,16 @@ def take(address: str, out: Path) -> None:
         Image.open(path).convert("RGB").quantize(128, dither=0).save(path, optimize=True)
 
 
+def main() -> None:
+    """Take the screenshots of the page at the address on the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("address", help="address of the page")
+    parser.add_argument("out", type=Path, help="directory to write to")
+    arguments = parser.parse_args()
+    take(arguments.address.rstrip("/"), arguments.out)
+
+
 if __name__ == "__main__":
-    take(sys.argv[1].rstrip("/"), Path(sys.argv[2]))
+    main()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from elmokit.errors import FormatError, InputError
 from elmokit.extras import require
-from elmokit.text.parquet_pages import Chunk, longest_value, read_chunks
+from elmokit.text.parquet_pages import ColumnChunk, longest_value, read_chunks
 
 PARQUET_MAGIC = b"PAR1"
 """The bytes that a Parquet file begins and ends with."""
@@ -54,7 +54,7 @@ def list_row_groups(name: str, column: str | None) -> list[RowGroup]:
     ]
 
 
-def _column_chunks(name: str, column: str) -> list[Chunk]:
+def _column_chunks(name: str, column: str) -> list[ColumnChunk]:
     chunks = []
     for group in read_chunks(name):
         found = [chunk for chunk in group if chunk.column == column]

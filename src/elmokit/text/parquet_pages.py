@@ -28,7 +28,7 @@ _BY_REFERENCE = {2, 8}  # encodings: PLAIN_DICTIONARY, RLE_DICTIONARY
 _BY_PREFIX = 7  # DELTA_BYTE_ARRAY
 
 
-class Chunk(NamedTuple):
+class ColumnChunk(NamedTuple):
     """The values of one column in one row group."""
 
     column: str
@@ -43,7 +43,7 @@ class Chunk(NamedTuple):
     """Size of one value, or of a reference to it; None for strings."""
 
 
-class Page(NamedTuple):
+class PageHeader(NamedTuple):
     """One page of a chunk."""
 
     values: int
@@ -56,7 +56,7 @@ class Page(NamedTuple):
     """Whether this page is the dictionary that other pages refer to."""
 
 
-def read_chunks(name: str) -> list[list[Chunk]]:
+def read_chunks(name: str) -> list[list[ColumnChunk]]:
     """Return the chunks of each row group of a Parquet file, in the order of its columns."""
     with _explain_damage(name), open(name, "rb") as file:
         total = os.fstat(file.fileno()).st_size
@@ -105,7 +105,7 @@ def check_memory(name: str) -> list[str]:
     return sorted(by_reference)
 
 
-def longest_value(name: str, chunk: Chunk) -> int:
+def longest_value(name: str, chunk: ColumnChunk) -> int:
     """Return a size in bytes that few strings of a chunk exceed, and none by more than a page."""
     longest = 0
     dictionary = 0
@@ -121,7 +121,7 @@ def longest_value(name: str, chunk: Chunk) -> int:
     return longest
 
 
-def _read_chunk(meta: dict[int, Any], leaf: dict[int, Any], total: int) -> Chunk:
+def _read_chunk(meta: dict[int, Any], leaf: dict[int, Any], total: int) -> ColumnChunk:
     start, length, size = meta[9], meta[7], meta[6]
     if 0 < meta.get(11, 0) < start:
         start = meta[11]
@@ -134,10 +134,10 @@ def _read_chunk(meta: dict[int, Any], leaf: dict[int, Any], total: int) -> Chunk
     if not 0 <= (value_bytes or 0) < 1 << 31:
         raise ValueError(f"a column has values of {value_bytes:,} bytes")
     path = ".".join(part.decode("utf-8", "replace") for part in meta[3])
-    return Chunk(path, start, length, size, value_bytes)
+    return ColumnChunk(path, start, length, size, value_bytes)
 
 
-def _read_pages(name: str, chunk: Chunk) -> Iterator[Page]:
+def _read_pages(name: str, chunk: ColumnChunk) -> Iterator[PageHeader]:
     with _explain_damage(name), open(name, "rb") as file:
         position, end = chunk.start, chunk.start + chunk.length
         while position < end:
@@ -149,7 +149,7 @@ def _read_pages(name: str, chunk: Chunk) -> Iterator[Page]:
             if min(size, stored, values) < 0:
                 raise ValueError(f"a page has {values:,} values in {size:,} bytes")
             encoding = details.get(4 if 8 in header else 2, 0)
-            yield Page(values, size, encoding, kind == _DICTIONARY_PAGE)
+            yield PageHeader(values, size, encoding, kind == _DICTIONARY_PAGE)
             position += header_bytes + stored
 
 
