@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,3 +116,35 @@ def test_a_vocabulary_without_marks_is_refused(speaker: BiLM) -> None:
     words = ["a", "b", *VOCABULARY[2:]]
     with pytest.raises(WeightsError, match=r"lacks <S>, </S>;"):
         Softmax(replace(speaker, vocabulary=Vocabulary(words)))
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_too_little_memory_for_products_is_an_error() -> None:
+    """OpenBLAS ends the process if it gets no memory for its buffers."""
+    script = """
+import resource
+import numpy as np
+from tests.conftest import random_bilm, small_config
+from tests.lm.conftest import speaking
+from elmokit.lm.softmax import Softmax
+
+softmax = Softmax(speaking(random_bilm(small_config())), threads=1)
+x_NP = np.ones((100, 6), np.float32)
+softmax._blas
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+_, hard = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (size + (20 << 20), hard))
+for compute in (softmax.log_probabilities, lambda x_NP: softmax.log_probability(x_NP, [0] * 100)):
+    try:
+        compute(x_NP)
+    except MemoryError:
+        print("no memory")
+"""
+    path = os.pathsep.join(part for part in sys.path if part)
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert result.stdout.split("\n")[:2] == ["no memory"] * 2, result.stderr

@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 MAPPED_BYTES = 1 << 20
 """Smallest array that gets memory of its own; malloc is quicker for smaller ones."""
+PRODUCT_BYTES = 64 << 20
+"""Twice what OpenBLAS takes per thread on x86-64 (32 MB, measured)."""
 
 
 def empty_array(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
@@ -33,3 +35,14 @@ def empty_array(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> np
         with contextlib.suppress(OSError):  # a system without huge pages
             mapping.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(mapping, kind).reshape(shape)
+
+
+def check_room_for_products(threads: int) -> None:
+    """Raise `MemoryError` if there is no memory for the buffers of NumPy's matrix products.
+
+    OpenBLAS takes them when it needs them, and ends the process if it gets none.
+
+    Args:
+        threads: Number of threads that multiply.
+    """
+    np.empty(max(1, threads) * PRODUCT_BYTES, np.uint8)  # only reserved, and given back

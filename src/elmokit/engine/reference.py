@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
+from elmokit.bilm.arrays import check_room_for_products
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.state import State
 from elmokit.bilm.weights import DIRECTIONS, FORGET_BIAS, FloatArray, Weights
@@ -195,6 +196,7 @@ class ReferenceNetwork:
     @contextlib.contextmanager
     def _limited_threads(self) -> Iterator[None]:
         """Limit the threads of NumPy's BLAS to the number that was given."""
+        check_room_for_products(self._threads or 1)
         if self._threads is None:
             yield
             return

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from elmokit.bilm.arrays import check_room_for_products
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import SOFTMAX, FloatArray
 from elmokit.engine.batching import IntArray
@@ -69,6 +70,7 @@ class Softmax:
 
         starts = range(0, len(x_NP), POSITIONS_AT_ONCE)
         threads = min(self._threads, len(starts))
+        check_room_for_products(threads)
         # The threads divide the blocks, so BLAS gets one thread for each.
         with self._blas.limit(limits=1, user_api="blas"):
             if threads <= 1:
@@ -81,6 +83,7 @@ class Softmax:
 
     def log_probabilities(self, x_NP: FloatArray) -> DoubleArray:
         """Return the log probabilities of all words at each position, (N, V), for few positions."""
+        check_room_for_products(self._threads)
         with self._blas.limit(limits=self._threads, user_api="blas"):
             scores_NV = (x_NP @ self._weight_VP.T + self._bias_V).astype(np.float64)
         return log_softmax(scores_NV)
