@@ -20,11 +20,17 @@ namespace elmokit {
 template <class V>
 constexpr int panel_width = kPanelVectors * V::lanes;
 
-/// Weights are prefetched into the cache in one of two ways. A panel that is multiplied with few
-/// rows is streamed from memory (`Stream`): each load prefetches the weights this many bytes ahead.
-/// A panel that is multiplied with many rows leaves time to prefetch a part of the next panel with
-/// each tile.
+/// How weights are prefetched into the cache. A panel that is multiplied with few rows is streamed
+/// from memory: each load prefetches the weights kStreamDistance bytes ahead. A panel that is
+/// multiplied with many rows leaves time to prefetch a part of the next panel with each tile: in each
+/// step in k, or in each round of the inner loop if it needs no more than one cache line.
+enum class Fetch { stream, each_step, each_round };
 constexpr int kStreamDistance = 4096;
+
+/// Steps in k of a round of the inner loop. Where a step has few products, the other instructions of a
+/// loop count: they take time from the products if another thread shares the core.
+template <class V>
+constexpr int unroll = V::rows < kPanelVectors ? 4 : 1;
 
 /// The part of the next panel that a tile prefetches: where it starts, and the bytes per step in k.
 struct Prefetch {
@@ -32,12 +38,87 @@ struct Prefetch {
     std::ptrdiff_t step;
 };
 
+/// Calls `step(k)` for k from 0 to steps - 1, in rounds of `size` steps, and prefetches meanwhile.
+template <class V, Fetch fetch, int size, class Step>
+[[gnu::always_inline]] inline void in_rounds(int steps, Prefetch prefetch, const Step& step) {
+    const char* next = prefetch.start;
+    const auto prefetch_and_step = [&](int k) __attribute__((always_inline)) {
+        if constexpr (fetch == Fetch::each_step) {
+            V::prefetch(next);
+            next += prefetch.step;
+        }
+        step(k);
+    };
+    int k = 0;
+    for (; k + size <= steps; k += size) {
+        if constexpr (fetch == Fetch::each_round) {
+            V::prefetch(next);
+            next += size * prefetch.step;
+        }
+#pragma GCC unroll 4
+        for (int i = 0; i < size; ++i) prefetch_and_step(k + i);
+    }
+#pragma GCC unroll 1
+    for (; k < steps; ++k) prefetch_and_step(k);
+}
+
+/// Prefetches the weights of a step that is kStreamDistance ahead, if they are streamed.
+template <class V, Fetch fetch, int bytes>
+[[gnu::always_inline]] inline void prefetch_stream(const void* w) {
+    if constexpr (fetch == Fetch::stream)
+#pragma GCC unroll 4
+        for (int line = 0; line < bytes; line += kCacheLine)
+            V::prefetch(static_cast<const char*>(w) + kStreamDistance + line);
+}
+
 /// Number of products that are summed in one chain; longer sums add up such pieces, in order. A
 /// single chain of thousands would lose a digit. The pieces depend on k only, never on the rows.
 constexpr int kPiece = 256;
 
+/// Adds the products of one step in k to the sums: a[r] * w[column]. The factors of which there are
+/// fewer are held in registers, the others are loaded one by one.
+template <class V, int R>
+[[gnu::always_inline]] inline void add_products(typename V::F (&sums)[R][kPanelVectors],
+                                                const float* a, std::ptrdiff_t stride,
+                                                const float* w) {
+    if constexpr (R < kPanelVectors) {
+        typename V::F activations[R];
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) activations[r] = V::set(a[r * stride]);
+#pragma GCC unroll 4
+        for (int v = 0; v < kPanelVectors; ++v) {
+            const typename V::F weight = V::load(w + v * V::lanes);
+#pragma GCC unroll 4
+            for (int r = 0; r < R; ++r) sums[r][v] = V::fma(activations[r], weight, sums[r][v]);
+        }
+    } else {
+        typename V::F weights[kPanelVectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < kPanelVectors; ++v) weights[v] = V::load(w + v * V::lanes);
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            const typename V::F activation = V::set(a[r * stride]);
+#pragma GCC unroll 4
+            for (int v = 0; v < kPanelVectors; ++v)
+                sums[r][v] = V::fma(activation, weights[v], sums[r][v]);
+        }
+    }
+}
+
+/// Adds the products of consecutive steps.
+template <class V, int R, Fetch fetch>
+[[gnu::always_inline]] inline void add_all_products(typename V::F (&sums)[R][kPanelVectors],
+                                                    const float* a, std::ptrdiff_t stride,
+                                                    const float* w, int steps, Prefetch prefetch) {
+    in_rounds<V, fetch, unroll<V>>(steps, prefetch, [&](int k) __attribute__((always_inline)) {
+        prefetch_stream<V, fetch, panel_width<V> * sizeof(float)>(w);
+        add_products<V, R>(sums, a + k, stride, w);
+        w += panel_width<V>;
+    });
+}
+
 /// float32: tile[r][column] = sum over k of a[r][k] * w[k][column].
-template <class V, int R, bool Stream>
+template <class V, int R, Fetch fetch>
 void tile_products(const float* a, std::ptrdiff_t stride, const float* w, int depth,
                    Prefetch prefetch, float* tile) {
     for (int begin = 0; begin < depth; begin += kPiece) {
@@ -48,26 +129,9 @@ void tile_products(const float* a, std::ptrdiff_t stride, const float* w, int de
 #pragma GCC unroll 4
             for (int v = 0; v < kPanelVectors; ++v) sums[r][v] = V::set(0.0f);
 
-        for (int k = begin; k < end; ++k, w += panel_width<V>) {
-            if constexpr (Stream) {
-                constexpr int bytes = panel_width<V> * sizeof(float);
-#pragma GCC unroll 4
-                for (int line = 0; line < bytes; line += kCacheLine)
-                    V::prefetch(reinterpret_cast<const char*>(w) + kStreamDistance + line);
-            } else {
-                V::prefetch(prefetch.start + k * prefetch.step);
-            }
-            typename V::F weights[kPanelVectors];
-#pragma GCC unroll 4
-            for (int v = 0; v < kPanelVectors; ++v) weights[v] = V::load(w + v * V::lanes);
-#pragma GCC unroll 8
-            for (int r = 0; r < R; ++r) {
-                const typename V::F activation = V::set(a[r * stride + k]);
-#pragma GCC unroll 4
-                for (int v = 0; v < kPanelVectors; ++v)
-                    sums[r][v] = V::fma(activation, weights[v], sums[r][v]);
-            }
-        }
+        add_all_products<V, R, fetch>(sums, a + begin, stride, w, end - begin,
+                                      {prefetch.start + begin * prefetch.step, prefetch.step});
+        w += std::ptrdiff_t{end - begin} * panel_width<V>;
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
@@ -85,17 +149,20 @@ template <class V>
 constexpr int kCodeVectors = V::code_group == 2 && V::rows == 3 ? 2 : kPanelVectors;
 
 /// int8: the same in integers, exactly; then scaled back to floats.
-template <class V, int R, bool Stream>
+template <class V, int R, Fetch fetch>
 void tile_products(const Rows& rows, int first, const std::uint8_t* w, const float* w_scales,
                    int depth, Prefetch prefetch, float* tile) {
     if constexpr (V::code_group == 8)
-        return row_pair_products<V, R, Stream>(rows, first, w, w_scales, depth, prefetch.start,
-                                               prefetch.step, tile);
+        return row_pair_products<V, R, fetch == Fetch::stream>(
+            rows, first, w, w_scales, depth, prefetch.start, prefetch.step, tile);
     using Activation = typename V::Activation;
     const auto* a = static_cast<const char*>(rows.codes) + first * rows.code_stride;
     constexpr int vector_bytes = V::lanes * V::code_group;
     constexpr int bytes = kPanelVectors * vector_bytes;
     constexpr int N = kCodeVectors<V>;
+    // Compilers add the integers of several steps in an order of their own: of four, the sums would not
+    // fit into the registers.
+    constexpr int size = fetch != Fetch::stream && unroll<V> > 2 ? 2 : unroll<V>;
     const int groups = (depth + V::code_group - 1) / V::code_group;
     for (int part = 0; part < kPanelVectors; part += N) {
         typename V::I sums[R][N];
@@ -106,17 +173,9 @@ void tile_products(const Rows& rows, int first, const std::uint8_t* w, const flo
             for (int v = 0; v < N; ++v) sums[r][v] = V::set(-excess);
         }
         const std::uint8_t* p = w + part * vector_bytes;
-        for (int k = 0; k < groups; ++k, p += bytes) {
-            if constexpr (Stream) {
-                // The first part prefetches for all of them.
-                if (N == kPanelVectors || part == 0) {
-#pragma GCC unroll 4
-                    for (int line = 0; line < bytes; line += kCacheLine)
-                        V::prefetch(p + kStreamDistance + line);
-                }
-            } else {
-                V::prefetch(prefetch.start + k * prefetch.step);
-            }
+        in_rounds<V, fetch, size>(groups, prefetch, [&](int k) __attribute__((always_inline)) {
+            // The first part prefetches for all of them.
+            if (N == kPanelVectors || part == 0) prefetch_stream<V, fetch, bytes>(p);
             typename V::Codes weights[N];
 #pragma GCC unroll 4
             for (int v = 0; v < N; ++v) weights[v] = V::load_codes(p + v * vector_bytes);
@@ -127,7 +186,8 @@ void tile_products(const Rows& rows, int first, const std::uint8_t* w, const flo
                 for (int v = 0; v < N; ++v)
                     V::dot(sums[r][v], weights[v], row + k * V::code_group);
             }
-        }
+            p += bytes;
+        });
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
             const typename V::F scale = V::set(rows.scales[first + r]);
@@ -144,7 +204,7 @@ void tile_products(const Rows& rows, int first, const std::uint8_t* w, const flo
 
 /// bfloat16: products of R rows with P adjacent panels, tile[r][p][column]. Without instructions for
 /// bfloat16 the sums have the order of float32, and so its bits for the same (rounded) weights.
-template <class V, int R, int P, bool Stream>
+template <class V, int R, int P, Fetch fetch>
 void pair_products(const Rows& rows, int first, const std::uint16_t* w, int depth,
                    Prefetch prefetch, float* tile) {
     constexpr int step = 2 * panel_width<V>;  // values of a panel for two consecutive k
@@ -159,18 +219,13 @@ void pair_products(const Rows& rows, int first, const std::uint16_t* w, int dept
 #pragma GCC unroll 8
             for (int v = 0; v < P * kPanelVectors; ++v) sums[r][v] = V::set(0.0f);
 
-        for (int k = begin; k < end; k += 2, w += step) {
-            if constexpr (Stream) {
-                constexpr int bytes = step * sizeof(std::uint16_t);
+        const Prefetch next{prefetch.start + begin / 2 * prefetch.step, prefetch.step};
+        const int pairs = (end - begin + 1) / 2;
+        in_rounds<V, fetch, unroll<V>>(pairs, next, [&](int pair) __attribute__((always_inline)) {
+            const int k = begin + 2 * pair;
 #pragma GCC unroll 2
-                for (int p = 0; p < P; ++p)
-#pragma GCC unroll 4
-                    for (int line = 0; line < bytes; line += kCacheLine)
-                        V::prefetch(reinterpret_cast<const char*>(w + p * panel) +
-                                    kStreamDistance + line);
-            } else {
-                V::prefetch(prefetch.start + k / 2 * prefetch.step);
-            }
+            for (int p = 0; p < P; ++p)
+                prefetch_stream<V, fetch, step * sizeof(std::uint16_t)>(w + p * panel);
             const auto weights = [&](int v) {
                 return w + v / kPanelVectors * panel + v % kPanelVectors * 2 * V::lanes;
             };
@@ -206,7 +261,8 @@ void pair_products(const Rows& rows, int first, const std::uint16_t* w, int dept
                         sums[r][v] = V::fma(activations[r], weight, sums[r][v]);
                 }
             }
-        }
+            w += step;
+        });
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
@@ -219,26 +275,27 @@ void pair_products(const Rows& rows, int first, const std::uint16_t* w, int dept
 }
 
 /// Computes a tile of `count` rows, 1 to R.
-template <class V, int R, bool Stream>
+template <class V, int R, Fetch fetch>
 void tile_of(int count, const Rows& rows, int first, const Panels& w, int panel, Prefetch prefetch,
              float* tile) {
     if constexpr (R > 1) {
         if (count < R)
-            return tile_of<V, R - 1, Stream>(count, rows, first, w, panel, prefetch, tile);
+            return tile_of<V, R - 1, fetch>(count, rows, first, w, panel, prefetch, tile);
     }
     const std::ptrdiff_t width = panel_width<V>;
     if (w.codes) {
         const std::ptrdiff_t groups = (w.depth + V::code_group - 1) / V::code_group;
         const std::ptrdiff_t bytes = groups * V::code_group * width;
-        tile_products<V, R, Stream>(rows, first, w.codes + panel * bytes, w.scales + panel * width,
-                                    w.depth, prefetch, tile);
+        tile_products<V, R, fetch>(rows, first, w.codes + panel * bytes, w.scales + panel * width,
+                                   w.depth, prefetch, tile);
     } else if (w.pairs) {
         const std::ptrdiff_t values = std::ptrdiff_t{(w.depth + 1) / 2} * 2 * width;
-        pair_products<V, R, 1, Stream>(rows, first, w.pairs + panel * values, w.depth, prefetch,
-                                       tile);
+        pair_products<V, R, 1, fetch>(rows, first, w.pairs + panel * values, w.depth, prefetch,
+                                      tile);
     } else {
-        tile_products<V, R, Stream>(rows.values + first * rows.stride, rows.stride,
-                                    w.values + std::ptrdiff_t{panel} * w.depth * width, w.depth, prefetch, tile);
+        tile_products<V, R, fetch>(rows.values + first * rows.stride, rows.stride,
+                                   w.values + std::ptrdiff_t{panel} * w.depth * width, w.depth,
+                                   prefetch, tile);
     }
 }
 
@@ -251,7 +308,7 @@ int multiply_row(const Rows& a, const Panels& w, Span panels, int row, float* ti
     const std::ptrdiff_t values = std::ptrdiff_t{(w.depth + 1) / 2} * 2 * panel_width<V>;
     int panel = panels.begin;
     for (; panel + 1 < panels.end; panel += 2) {
-        pair_products<V, 1, 2, true>(a, row, w.pairs + panel * values, w.depth, {}, tile);
+        pair_products<V, 1, 2, Fetch::stream>(a, row, w.pairs + panel * values, w.depth, {}, tile);
         finish_rows<V>(finish, panel, {row, row + 1}, tile);
         finish_rows<V>(finish, panel + 1, {row, row + 1}, tile + panel_width<V>);
     }
@@ -286,7 +343,12 @@ void multiply(const Rows& a, const Panels& w, Span panels, Span rows, const Fini
     const std::ptrdiff_t steps = (w.depth + group - 1) / group;
     const std::ptrdiff_t step_bytes = panel_width<V> * (w.codes ? group : sizeof(float));
     const std::ptrdiff_t prefetch_step = (step_bytes + tiles - 1) / tiles;
-    const bool stream = prefetch_step > kCacheLine;
+    auto compute = tile_of<V, V::rows, Fetch::each_step>;
+    if (prefetch_step > kCacheLine) compute = tile_of<V, V::rows, Fetch::stream>;
+    if constexpr (unroll<V> > 1) {
+        if (unroll<V> * prefetch_step <= kCacheLine)
+            compute = tile_of<V, V::rows, Fetch::each_round>;
+    }
 
     for (int panel = panels.begin; panel < panels.end; ++panel) {
         const int next = panel + 1 < panels.end ? panel + 1 : panels.begin;
@@ -297,10 +359,7 @@ void multiply(const Rows& a, const Panels& w, Span panels, Span rows, const Fini
             const Prefetch prefetch{weights + (next * step_bytes + t * prefetch_step) * steps,
                                     prefetch_step};
             float* const tile = products + (first - finished) * panel_width<V>;
-            if (stream)
-                tile_of<V, V::rows, true>(last - first, a, first, w, panel, prefetch, tile);
-            else
-                tile_of<V, V::rows, false>(last - first, a, first, w, panel, prefetch, tile);
+            compute(last - first, a, first, w, panel, prefetch, tile);
             if ((t + 1) % kTilesPerFinish == 0 || t + 1 == tiles) {
                 finish_rows<V>(finish, panel, {finished, last}, products);
                 finished = last;

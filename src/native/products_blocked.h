@@ -23,14 +23,13 @@ constexpr int block_depth = kBlockBytes / (panel_width<V> * static_cast<int>(siz
 
 /// Continues the sums of R rows over k from begin to end, within one piece. `sums` holds the sums of
 /// the piece so far, `totals` those of the pieces before it.
-template <class V, int R>
+template <class V, int R, Fetch fetch>
 void tile_block(int count, const float* a, std::ptrdiff_t stride, const float* w, int begin, int end,
-                bool ends_piece, const char* next, std::ptrdiff_t next_step, float* sums,
-                float* totals) {
+                bool ends_piece, Prefetch next, float* sums, float* totals) {
     if constexpr (R > 1) {
         if (count < R)
-            return tile_block<V, R - 1>(count, a, stride, w, begin, end, ends_piece, next, next_step,
-                                        sums, totals);
+            return tile_block<V, R - 1, fetch>(count, a, stride, w, begin, end, ends_piece, next,
+                                               sums, totals);
     }
     typename V::F s[R][kPanelVectors];
     const bool starts_piece = begin % kPiece == 0;
@@ -40,19 +39,7 @@ void tile_block(int count, const float* a, std::ptrdiff_t stride, const float* w
         for (int v = 0; v < kPanelVectors; ++v)
             s[r][v] =
                 starts_piece ? V::set(0.0f) : V::load(sums + r * panel_width<V> + v * V::lanes);
-    for (int k = begin; k < end; ++k, w += panel_width<V>, next += next_step) {
-        V::prefetch(next);
-        typename V::F weights[kPanelVectors];
-#pragma GCC unroll 4
-        for (int v = 0; v < kPanelVectors; ++v) weights[v] = V::load(w + v * V::lanes);
-#pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) {
-            const typename V::F activation = V::set(a[r * stride + k]);
-#pragma GCC unroll 4
-            for (int v = 0; v < kPanelVectors; ++v)
-                s[r][v] = V::fma(activation, weights[v], s[r][v]);
-        }
-    }
+    add_all_products<V, R, fetch>(s, a + begin, stride, w, end - begin, next);
     const bool first_piece = begin < kPiece;
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
@@ -88,6 +75,11 @@ void multiply_blocked(const Rows& a, const Panels& w, Span panels, Span rows,
             const int count = rows.end - chunk < chunk_rows ? rows.end - chunk : chunk_rows;
             const int tiles = (count + V::rows - 1) / V::rows;
             const std::ptrdiff_t step = (panel_width<V> * sizeof(float) + tiles - 1) / tiles;
+            auto compute = tile_block<V, V::rows, Fetch::each_step>;
+            if constexpr (unroll<V> > 1) {
+                if (unroll<V> * step <= kCacheLine)
+                    compute = tile_block<V, V::rows, Fetch::each_round>;
+            }
             for (int begin = 0; begin < w.depth; begin += block_depth<V>) {
                 const int left = w.depth - begin;
                 const int end = left < block_depth<V> ? w.depth : begin + block_depth<V>;
@@ -97,11 +89,9 @@ void multiply_blocked(const Rows& a, const Panels& w, Span panels, Span rows,
                     weights + std::ptrdiff_t{end} * panel_width<V>);
                 for (int t = 0; t < tiles; ++t) {
                     const int first = count * t / tiles, last = count * (t + 1) / tiles;
-                    tile_block<V, V::rows>(last - first, a.values + (chunk + first) * a.stride,
-                                           a.stride, block, begin, end, ends_piece,
-                                           next + t * step * block_depth<V>, step,
-                                           sums + first * panel_width<V>,
-                                           totals + first * panel_width<V>);
+                    compute(last - first, a.values + (chunk + first) * a.stride, a.stride, block,
+                            begin, end, ends_piece, {next + t * step * block_depth<V>, step},
+                            sums + first * panel_width<V>, totals + first * panel_width<V>);
                 }
             }
             finish_rows<V>(finish, panel, {chunk, chunk + count}, totals);

@@ -85,7 +85,9 @@ struct Vector {
         return codes;
     }
 
-    static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+    [[gnu::always_inline]] static void prefetch(const void* p) {
+        _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+    }
 };
 
 }  // namespace elmokit::avx512

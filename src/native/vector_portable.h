@@ -105,7 +105,7 @@ struct Vector {
         return codes;
     }
 
-    static void prefetch(const void* p) { __builtin_prefetch(p); }
+    [[gnu::always_inline]] static void prefetch(const void* p) { __builtin_prefetch(p); }
 };
 
 }  // namespace elmokit::portable
