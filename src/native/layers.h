@@ -28,17 +28,14 @@ void linear(const Rows& a, const Panels& w, Span panels, Span rows, const Linear
                 V::store_first(target + v, y, columns - v);
         }
     };
-    if (deep<V>(w, rows))
-        multiply_blocked<V>(a, w, panels, rows, finish);
-    else
-        multiply<V>(a, w, panels, rows, finish);
+    multiply_any<V>(a, w, panels, rows, finish);
 }
 
 /// Highway: g·relu(x·W_t + b_t) + (1 - g)·x with g = sigmoid(x·W_c + b_c).
 template <class V>
 void highway(const Rows& a, const Panels& w, Span panels, Span rows, const HighwayOut& out) {
     constexpr int units = panel_width<V> / 2;
-    multiply<V>(a, w, panels, rows, [&](int panel, int row, const float* products) {
+    multiply_any<V>(a, w, panels, rows, [&](int panel, int row, const float* products) {
         const float* bias = w.bias + static_cast<std::ptrdiff_t>(panel) * panel_width<V>;
         const std::ptrdiff_t column = static_cast<std::ptrdiff_t>(panel) * units;
         const float* x = a.values + row * a.stride + column;
