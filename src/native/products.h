@@ -28,7 +28,7 @@ enum class Fetch { stream, each_step, each_round };
 constexpr int kStreamDistance = 4096;
 
 /// Steps in k of a round of the inner loop. Where a step has few products, the other instructions of a
-/// loop count: they take time from the products if another thread shares the core.
+/// loop count (measured on a busy machine; see docs/decisions.md).
 template <class V>
 constexpr int unroll = V::rows < kPanelVectors ? 4 : 1;
 
