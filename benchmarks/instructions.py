@@ -1,10 +1,10 @@
 """Count the instructions of the compiled kernel, which no other work on the machine can change.
 
-    python benchmarks/instructions.py original [--sentences 64] [--dtype float32]
+    python benchmarks/instructions.py small [--sentences 64]
 
-Runs the LSTM layers of a model of this size, with weights of zero, over sentences of one and of two
-words under valgrind's `callgrind`. The difference is what one word of every sentence takes, in one
-thread. The products of float32 take as many instructions as there are vectors of products, and
+Runs the LSTM layers of a model of this size, with float32 weights of zero, over sentences of one
+and of two words under valgrind's `callgrind`. The difference is what one word of every sentence
+takes, in one thread. The products take as many instructions as there are vectors of products, and
 everything else is overhead: loads, loops, gates, copies. The last line is JSON.
 
 Needs valgrind, and an instruction set that valgrind knows: with AVX-512, set ELMOKIT_ISA=avx2.
@@ -34,20 +34,20 @@ from elmokit.bilm.weights import expected_shapes
 from elmokit.engine.batching import pack
 from elmokit.engine.native import NativeNetwork
 
-size, dtype, sentences, words = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+size, sentences, words = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 config = SIZES[size]
 weights = {name: np.zeros(shape, np.float32) for name, shape in expected_shapes(config).items()}
-network = NativeNetwork(config, weights, 1, dtype=dtype)
+network = NativeNetwork(config, weights, 1)
 vectors = np.zeros((sentences * words, config.lstm.width), np.float32)
 network.contextualize(vectors, pack([words] * sentences), State.zeros(config, sentences))
 """
 """Program whose instructions are counted."""
 
 
-def count_instructions(size: str, dtype: str, sentences: int, words: int) -> int:
+def count_instructions(size: str, sentences: int, words: int) -> int:
     """Return the number of instructions of a process that runs sentences of this length."""
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable]
-    command += ["-c", PROGRAM, size, dtype, str(sentences), str(words)]
+    command += ["-c", PROGRAM, size, str(sentences), str(words)]
     done = subprocess.run(command, capture_output=True, text=True)
     found = re.search(r"Collected : (\d+)", done.stderr)
     if done.returncode or not found:
@@ -59,23 +59,25 @@ def main() -> None:
     """Count the instructions of one size."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("size", choices=sorted(SIZES), help="size of the model")
-    parser.add_argument("--sentences", type=int, default=64, help="sentences of the batch [64]")
-    parser.add_argument("--dtype", choices=["float32", "bfloat16", "int8"], default="float32")
+    parser.add_argument(
+        "--sentences", type=int, default=64, help="sentences of the batch [default: 64]"
+    )
     arguments = parser.parse_args()
     if shutil.which("valgrind") is None:
         sys.exit("instructions.py: valgrind is missing; install it with your system's packages")
-    size, dtype, sentences = arguments.size, arguments.dtype, arguments.sentences
+    size, sentences = arguments.size, arguments.sentences
+    if sentences < 1:
+        parser.error(f"--sentences is {sentences}; expected 1 or more")
     config = SIZES[size]
-    isa = instruction_set(dtype)
-    instructions = count_instructions(size, dtype, sentences, 2)
-    instructions -= count_instructions(size, dtype, sentences, 1)
+    isa = instruction_set()
+    instructions = count_instructions(size, sentences, 2) - count_instructions(size, sentences, 1)
     passes = 2 * config.lstm.layers
     products = sentences * passes * (input_weights(config) + step_weights(config))
     per_vector = instructions * LANES[isa.split("-")[0]] / products
-    print(f"{size}, {dtype}, {isa}: {sentences} words, one of each sentence")
+    print(f"{size}, {isa}: {sentences} words, one of each sentence")
     print(f"{products:16,} products")
-    print(f"{instructions:16,} instructions, {per_vector:.3f} for each vector of float32 products")
-    result = {"size": size, "dtype": dtype, "isa": isa, "sentences": sentences}
+    print(f"{instructions:16,} instructions, {per_vector:.3f} for each vector of products")
+    result = {"size": size, "isa": isa, "sentences": sentences}
     print(json.dumps({**result, "products": products, "instructions": instructions}))
 
 
