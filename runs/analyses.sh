@@ -47,10 +47,13 @@ pos=$(set_of pos-ewt)
 semcor=$(set_of wsd-semcor)
 once pos probe pos --train "$pos/train.tsv" --test "$pos/dev.tsv" --test "$pos/test.tsv"
 once wsd probe wsd --semcor "$semcor" --test "$(set_of wsd-raganato)"
+once wsd-sentence probe wsd --semcor "$semcor" --test "$(set_of wsd-raganato)" --context sentence
 if [ ! -e "$work/pairs.txt" ]; then
     "$python" "$here/analyses/pairs.py" "$semcor" --out "$work/pairs.txt" --gold "$work/gold.txt"
 fi
 once similarity probe similarity --pairs "$work/pairs.txt" --gold "$work/gold.txt"
+once similarity-sentence probe similarity --pairs "$work/pairs.txt" --gold "$work/gold.txt" \
+    --context sentence
 once geometry probe geometry --corpus "$(text lm-en-test)"
 
 # 2. Compare uses of words in context.

@@ -7,6 +7,9 @@ alike, so that only their context can tell them apart. A spelling gives at most 
 sentence is used once. WordNet's senses are finer than those of WiC, which left out senses that are
 hard to tell apart, so the scores are lower here. WiC itself would be better, but is not among our
 data.
+
+Of the pairs with one sense 30 % come from one document, of the others 1 %, so that what a sentence
+is about gives some of them away. With `--two-documents` no pair comes from one document.
 """
 
 from __future__ import annotations
@@ -15,12 +18,13 @@ import argparse
 import random
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from elmokit.errors import ElmoError
 from elmokit.probe.senses.corpus import SenseCorpus
-from elmokit.probe.senses.semcor import read_semcor
+from elmokit.probe.senses.semcor import read_semcor, semcor_files
 from elmokit.storage import write_text
 
 PAIRS_PER_FORM = 4
@@ -42,8 +46,18 @@ class Pair(NamedTuple):
     same_sense: bool
 
 
-def extract_pairs(text: SenseCorpus, number: int, seed: int = 0) -> list[Pair]:
-    """Return random pairs of uses; the same seed gives the same pairs in the same order."""
+def extract_pairs(
+    text: SenseCorpus, number: int, seed: int = 0, documents: Sequence[int] | None = None
+) -> list[Pair]:
+    """Return random pairs of uses; the same seed gives the same pairs in the same order.
+
+    Args:
+        text: The annotated sentences.
+        number: Maximum number of pairs.
+        seed: Random seed.
+        documents: The document of each sentence, if the two uses of a pair must be of different
+            documents.
+    """
     by_form = defaultdict(list)
     for s, sentence in enumerate(text.sentences):
         if MIN_LENGTH <= len(sentence.words) <= MAX_LENGTH:
@@ -64,7 +78,8 @@ def extract_pairs(text: SenseCorpus, number: int, seed: int = 0) -> list[Pair]:
             (s, first_position, first_key), (t, second_position, second_key) = uses[i : i + 2]
             same = first_key == second_key
             full = len(pairs[same]) >= number // 2
-            if s == t or {s, t} & used or full or taken >= PAIRS_PER_FORM:
+            together = s == t or (documents is not None and documents[s] == documents[t])
+            if together or {s, t} & used or full or taken >= PAIRS_PER_FORM:
                 continue
             used |= {s, t}
             taken += 1
@@ -86,9 +101,17 @@ def main() -> None:
     parser.add_argument(
         "--pairs", type=int, default=2000, help="Maximum number of pairs (default: 2000)."
     )
+    parser.add_argument(
+        "--two-documents", action="store_true", help="Take both uses from different documents."
+    )
     options = parser.parse_args()
     try:
-        pairs = extract_pairs(read_semcor(options.semcor), options.pairs)
+        text = read_semcor(options.semcor)
+        documents = None
+        if options.two_documents:
+            sizes = [len(read_semcor([path]).sentences) for path in semcor_files(options.semcor)]
+            documents = [number for number, size in enumerate(sizes) for _ in range(size)]
+        pairs = extract_pairs(text, options.pairs, documents=documents)
     except ElmoError as error:
         sys.exit(f"pairs: {error}")
     lines = [

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from tests.conftest import random_bilm, small_config
 
+import elmokit
 from elmokit import Elmo
 from elmokit.errors import InputError
+from elmokit.probe import results
 from elmokit.probe.context import pool_context, standardize
 from elmokit.probe.neighbors.index import Index
 from elmokit.probe.neighbors.measure import find_neighbors
 from elmokit.probe.neighbors.word_use import embed_word
+from elmokit.probe.report_page import render_page
 from elmokit.probe.senses.corpus import SenseUse
 from elmokit.probe.senses.inventory import use_vector
 from elmokit.probe.similarity.measure import pair_cosines
@@ -91,3 +94,24 @@ def test_unknown_contexts(elmo: Elmo, tmp_path: Path) -> None:
         embed_word(elmo, "bank", CORPUS[0], context="document")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected 'word' or 'sentence'"):
         Index.build(elmo, CORPUS, tmp_path / "index", context="all")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["wsd", "similarity", "neighbors-play"])
+def test_what_is_shown_says_so(name: str, tmp_path: Path) -> None:
+    path = Path(elmokit.__file__).parent / "builtin" / "measured" / f"{name}.json"
+    plain = results.load_measurement(path)
+    pooled = {**plain, "signature": {**plain["signature"], "context": "sentence"}}
+    files = [results.save_measurement(each, tmp_path, name)[0].name for each in (plain, pooled)]
+    assert files == [f"{name}.json", f"{name}-sentence.json"]
+    for each, shown in ((plain, False), (pooled, True)):
+        figures = results.render_figures(each)
+        assert figures
+        assert all(("(word and sentence)" in figure.svg) == shown for figure in figures)
+        assert ("(word and sentence)" in render_page("x", [], None, [each])) == shown
+        texts = [table.title + table.note for table in results.render_tables(each)]
+        assert (
+            any("and the mean of its sentence" in t or "word and sentence" in t for t in texts)
+            == shown
+        )
+        if (top := results.headline(each)) is not None:
+            assert ("(word and sentence)" in top[1]) == shown

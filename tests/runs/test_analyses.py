@@ -82,3 +82,20 @@ def test_pairs_are_balanced_and_written_alike() -> None:
         assert part == "N" and first[at] == second[there]
         assert same or lemma == "bank"
     assert found == script("pairs").extract_pairs(text, 6), "the same every time"
+
+
+def test_pairs_of_two_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = script("pairs")
+    text = SenseCorpus("s", [sentence("banks", f"bank%{i % 2}", number=i) for i in range(80)])
+    document = {" ".join(each.words): i // 40 for i, each in enumerate(text.sentences)}
+
+    def in_one_document(found: list[Any]) -> int:
+        return sum(
+            document[" ".join(one.first_words)] == document[" ".join(one.second_words)]
+            for one in found
+        )
+
+    monkeypatch.setattr(pairs, "PAIRS_PER_FORM", 20)
+    assert in_one_document(pairs.extract_pairs(text, 20)) > 0
+    found = pairs.extract_pairs(text, 20, documents=[i // 40 for i in range(80)])
+    assert len(found) >= 10 and in_one_document(found) == 0

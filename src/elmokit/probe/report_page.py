@@ -29,6 +29,7 @@ from elmokit.probe.results import (
     measurements_directory,
     render_figures,
     render_tables,
+    with_context,
 )
 from elmokit.probe.tables import table_to_html
 from elmokit.probe.training import METRICS_FILE, training_measurement
@@ -310,7 +311,9 @@ def _metadata_table(metadata: Sequence[tuple[str, str]]) -> str:
 def _section(measurement: Measurement) -> str:
     """Return a measurement: its figures, its tables, and its signature."""
     subject = measurement.get("task") or measurement.get("word")
-    title = TITLES[measurement["kind"]] + (f": {subject}" if subject else "")
+    title = with_context(
+        TITLES[measurement["kind"]] + (f": {subject}" if subject else ""), measurement
+    )
     parts = [f"<h3>{escape(title)}</h3>", f'<p class="note">{escape(data_label(measurement))}</p>']
     parts += [f"<figure>{figure.svg}</figure>" for figure in render_figures(measurement)]
     parts += [table_to_html(table) for table in render_tables(measurement)]

@@ -161,7 +161,8 @@ def save_measurement(
         measurement: The measurement.
         out: Directory to write to; by default the model's directory in the cache, where
             `elmo report` looks.
-        name: File name without its extension; the kind of the measurement by default.
+        name: File name without its extension; the kind of the measurement by default. A
+            measurement with context="sentence" gets `-sentence` appended.
     """
     if out is None:
         directory = measurements_directory(measurement["signature"]["model"])
@@ -180,6 +181,8 @@ def _write_files(
 ) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     stem = name or measurement["kind"]
+    if pools_sentence(measurement):
+        stem += "-sentence"
     if in_cache or _holds_another(directory / f"{stem}.json", measurement):
         stem = f"{stem}-{measurement_id(measurement)[:8]}"
     tables = render_tables(measurement)
@@ -290,6 +293,16 @@ def _holds_another(path: Path, measurement: Measurement) -> bool:
 
 
 # -- shared by the renderers ---------------------------------------------------------------------
+
+
+def pools_sentence(measurement: Measurement) -> bool:
+    """Return whether vectors of words were compared together with the mean of their sentence."""
+    return bool(measurement["signature"].get("context") == "sentence")
+
+
+def with_context(title: str, measurement: Measurement) -> str:
+    """Return a title that says so if the mean of the sentence was compared, too."""
+    return f"{title} (word and sentence)" if pools_sentence(measurement) else title
 
 
 def layer_name(layer: int | str) -> str:

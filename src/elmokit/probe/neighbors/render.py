@@ -6,7 +6,13 @@ from dataclasses import replace
 
 from elmokit.figures import Point, PointGroup, draw_scatter_plot
 from elmokit.probe.excerpt import excerpt, excerpt_line
-from elmokit.probe.results import Figure, Measurement, layer_name
+from elmokit.probe.results import (
+    Figure,
+    Measurement,
+    layer_name,
+    pools_sentence,
+    with_context,
+)
 from elmokit.probe.tables import Table
 
 QUERY_COLORS = (0, 1, 3, 4, 5)
@@ -53,6 +59,8 @@ def _search_note(measured: Measurement) -> str:
     """Say what was searched, and how."""
     corpus, recall = measured["corpus"], measured["recall_at_10"]
     layer = "the mix of all layers" if measured["layer"] == "mix" else layer_name(measured["layer"])
+    if pools_sentence(measured):
+        layer += ", of the word and the mean of its sentence"
     method = (
         "every use was compared"
         if recall is None
@@ -90,7 +98,8 @@ def render_figures(measured: Measurement) -> list[Figure]:
         others = [_point(each, each["text"]) for each in measured["other_uses"]]
         groups.insert(0, PointGroup(f"other uses of “{word}”", others, color=2))
     note = "Vectors on the plane in which they differ most (PCA). Large: the uses asked for."
-    return [Figure("", draw_scatter_plot(f"“{word}” in context", groups, note=note))]
+    title = with_context(f"“{word}” in context", measured)
+    return [Figure("", draw_scatter_plot(title, groups, note=note))]
 
 
 def _group_name(measured: Measurement, number: int) -> str:

@@ -14,6 +14,7 @@ from elmokit.probe.results import (
     layer_name,
     network_layer_name,
     percent,
+    with_context,
 )
 from elmokit.probe.tables import Table
 
@@ -62,14 +63,15 @@ def render_tables(measurement: Measurement) -> list[Table]:
         "context. seen: the corpus has the lemma; choice: the corpus has it in two or more "
         "senses, so that the vectors decide. Bold: the best single layer."
     )
-    tables = [_scores_table(rows, "Word sense disambiguation by layer, F1 in percent", kinds, note)]
+    title = with_context("Word sense disambiguation by layer, F1 in percent", measurement)
+    tables = [_scores_table(rows, title, kinds, note)]
     if len(instances["sets"]) > 1:
         sets = [
             (name, [row["sets"][name] for row in rows], count)
             for name, count in sorted(instances["sets"].items(), key=_set_order)
             if name != ALL_SETS
         ]
-        title = "Word sense disambiguation by test set, F1 in percent"
+        title = with_context("Word sense disambiguation by test set, F1 in percent", measurement)
         tables.append(_scores_table(rows, title, [*sets, whole]))
     if measurement["pairs"]:
         tables.append(_comparison_table(measurement))
@@ -104,7 +106,9 @@ def _comparison_table(measurement: Measurement) -> Table:
         if abs(difference) > 2 * error:
             bold.append((r, 1))
     return Table(
-        f"{top} compared with the other methods, difference in F1 points",
+        with_context(
+            f"{top} compared with the other methods, difference in F1 points", measurement
+        ),
         ["", "difference", f"only {top} correct", "only the other correct"],
         rows,
         f"± is one standard error of the difference on the same {measurement['instances']['all']:,}"
@@ -120,7 +124,7 @@ def render_figures(measurement: Measurement) -> list[Figure]:
     layers = [layer for network, layer in rows if network == TRAINED]
     first = rows["", FIRST]
     by_layer = layer_bars(
-        "Word sense disambiguation: the nearest sense vector by layer",
+        with_context("Word sense disambiguation: the nearest sense vector by layer", measurement),
         layers,
         {key: 100 * row["f1"] for key, row in rows.items() if key[0]},
         [ReferenceLine("WordNet's first sense", 100 * first["f1"])],
@@ -141,7 +145,7 @@ def render_figures(measurement: Measurement) -> list[Figure]:
     axis = zoomed_axis((bar.value for group in groups for bar in group.bars), "F1 in %")
     # Gray is for the layer without context, the second color for the baseline.
     fill = [(2, 0, 3, 4, 5)[i % 5] for i in range(len(methods) - 1)]
-    title = "Word sense disambiguation by part of speech"
+    title = with_context("Word sense disambiguation by part of speech", measurement)
     by_part = draw_bar_chart(title, groups, **axis, colors=[*fill, 1])
     return [Figure("", by_layer), Figure("parts", by_part)]
 
@@ -164,4 +168,5 @@ def headline(measurement: Measurement) -> tuple[str, str] | None:
         return None
     top = rows[argmax([row["f1"] for row in rows])]
     name = layer_name(top["layer"])
-    return f"{100 * top['f1']:.1f}", f"F1 of word sense disambiguation from {name}"
+    meaning = with_context(f"F1 of word sense disambiguation from {name}", measurement)
+    return f"{100 * top['f1']:.1f}", meaning

@@ -14,6 +14,7 @@ from elmokit.probe.results import (
     layer_name,
     network_layer_name,
     percent,
+    with_context,
 )
 from elmokit.probe.tables import Table
 
@@ -71,8 +72,9 @@ def _answers_table(measurement: Measurement) -> Table:
         row = _best_row(scores, [score[name] for score in scores], 1)
         if row is not None:
             bold.append((row, column))
+    title = "Does a word mean the same in two contexts? Accuracy and AUC in percent by layer"
     return Table(
-        "Does a word mean the same in two contexts? Accuracy and AUC in percent by layer",
+        with_context(title, measurement),
         ["", "accuracy", "AUC", "cosine if same", "if different", "threshold"],
         rows,
         note=_answers_note(measurement),
@@ -126,7 +128,9 @@ def _ratings_table(measurement: Measurement) -> Table:
         note += f" The standard error over all pairs is at most {100 * max(known):.1f}."
     if measurement["people"] is not None:
         note += f" One person against the others: {100 * measurement['people']:.1f}."
-    title = "Similarity of words in context: correlation with human ratings by layer"
+    title = with_context(
+        "Similarity of words in context: correlation with human ratings by layer", measurement
+    )
     columns = ["", *(SUBSETS[name] for name in subsets)]
     return Table(title, columns, rows, note=note, bold=bold)
 
@@ -139,12 +143,13 @@ def render_figures(measurement: Measurement) -> list[Figure]:
     """Return the scores by layer: accuracy and AUC of answers, or the correlation of ratings."""
     scores, layers = measurement["scores"], _layers(measurement)
     if measurement["asked"] == "answers":
-        title = "Does a word mean the same in two contexts?"
+        question = "Does a word mean the same in two contexts?"
+        title = with_context(question, measurement)
         accuracy = {_key(score): 100 * score["accuracy"] for score in scores}
         auc = {_key(score): 100 * score["auc"] for score in scores}
         majority = ReferenceLine("always the same answer", 100 * _majority_accuracy(measurement))
         chance, unit = ReferenceLine("chance", 50.0), "area under the ROC curve × 100"
-        auc_title = f"{title} Without a threshold"
+        auc_title = with_context(f"{question} Without a threshold", measurement)
         return [
             Figure("", layer_bars(title, layers, accuracy, [majority])),
             Figure("auc", layer_bars(auc_title, layers, auc, [chance], unit)),
@@ -156,7 +161,9 @@ def render_figures(measurement: Measurement) -> list[Figure]:
     }
     people = measurement["people"]
     marks = [] if people is None else [ReferenceLine("one person against the others", 100 * people)]
-    title = "Similarity of words in context: correlation with human ratings"
+    title = with_context(
+        "Similarity of words in context: correlation with human ratings", measurement
+    )
     unit = "Spearman's ρ × 100"
     return [Figure("", layer_bars(title, layers, values, marks, unit))] if values else []
 
@@ -178,4 +185,5 @@ def headline(measurement: Measurement) -> tuple[str, str] | None:
     ]
     top = rows[argmax([row["auc"] for row in rows])]
     name = layer_name(top["layer"])
-    return f"{100 * top['auc']:.1f} %", f"AUC of “same meaning in two contexts?” from {name}"
+    meaning = f"AUC of “same meaning in two contexts?” from {name}"
+    return f"{100 * top['auc']:.1f} %", with_context(meaning, measurement)
