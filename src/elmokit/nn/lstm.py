@@ -188,7 +188,9 @@ class _KernelLSTM(torch.autograd.Function):
             *map(to_kernel_array, (d_hidden_BP, d_cell_BH, d_gates_NG, d_projected_NP)),
         )
         previous_NP = torch.cat([h_BP, outputs_NP.index_select(0, _previous_rows(ctx.alive))])
-        d_input_PG, d_recurrent_PG = (torch.cat([x_NP, previous_NP], 1).t() @ d_gates_NG).chunk(2)
+        sizes = [x_NP.shape[1], previous_NP.shape[1]]
+        both_PG = torch.cat([x_NP, previous_NP], 1).t() @ d_gates_NG
+        d_input_PG, d_recurrent_PG = torch.split(both_PG, sizes)
         return (
             None,
             None,
@@ -198,7 +200,7 @@ class _KernelLSTM(torch.autograd.Function):
             d_input_PG,
             d_recurrent_PG,
             d_gates_NG.sum(0),
-            cell_outputs_NH.t() @ d_projected_NP,
+            cell_outputs_NH.t() @ d_projected_NP if ctx.needs_input_grad[8] else None,
         )
 
 

@@ -5,9 +5,14 @@ Shape letters: B sentences, T words, E size of the input, H cells of a direction
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import cast
+
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from elmokit.nn.bilstm import bidirectional_lstm, kernel_runs
 
 
 class LockedDropout(torch.nn.Module):
@@ -50,9 +55,13 @@ class BiLSTM(torch.nn.Module):
 
     def forward(self, x_BTE: Tensor, lengths_B: Tensor) -> Tensor:
         """Map (B, T, E) to (B, T, 2H), zero at padding; every sentence has at least one word."""
-        for layer in self.layers:
+        for layer in cast(Iterable[torch.nn.LSTM], self.layers):
+            x_BTE = self.dropout(x_BTE)
+            if kernel_runs(layer, x_BTE):
+                x_BTE = bidirectional_lstm(layer, x_BTE, lengths_B)
+                continue
             packed = pack_padded_sequence(
-                self.dropout(x_BTE), lengths_B.cpu(), batch_first=True, enforce_sorted=False
+                x_BTE, lengths_B.cpu(), batch_first=True, enforce_sorted=False
             )
             x_BTE = pad_packed_sequence(
                 layer(packed)[0], batch_first=True, total_length=x_BTE.shape[1]
