@@ -10,17 +10,16 @@ usage="usage: runs/tasks.sh DATA_DIR WORK_DIR"
 data=${1:?$usage}
 work=${2:?$usage}
 python=${PYTHON:-python}
-seeds=${SEEDS:-2}
 mkdir -p "$work/data"
 
 # name, task, dataset, extension of its files, seeds, shares of the training set
 comparisons="
-squad      qa         qa-squad        .json   1       1
-sick       nli        nli-sick        .jsonl  $seeds  1,0.1
-srl        srl        srl-ewt         .jsonl  1       1
-coref      coref      coref-litbank   -       $seeds  1
-ner        ner        ner-conll2003   .conll  $seeds  1,0.1
-sst5       sentiment  sentiment-sst5  .txt    $seeds  1
+sick       nli        nli-sick        .jsonl  ${SEEDS:-3}  1,0.1
+ner        ner        ner-conll2003   .conll  ${SEEDS:-3}  1,0.1
+sst5       sentiment  sentiment-sst5  .txt    ${SEEDS:-3}  1
+coref      coref      coref-litbank   -       ${SEEDS:-2}  1
+squad      qa         qa-squad        .json   ${SEEDS:-2}  1
+srl        srl        srl-ewt         .jsonl  ${SEEDS:-2}  1
 "
 
 while read -r name task dataset extension runs shares; do

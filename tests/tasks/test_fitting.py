@@ -21,6 +21,7 @@ from elmokit.tasks.fitting import FitProgress, epoch_batches, fit, take_share  #
 from elmokit.tasks.settings import Settings  # noqa: E402
 from elmokit.tasks.task import Examples, TrainingConfig, get_task  # noqa: E402
 from elmokit.tasks.trained import Trained  # noqa: E402
+from elmokit.train.run_lock import hold_run  # noqa: E402
 
 
 @pytest.fixture
@@ -264,3 +265,18 @@ def test_a_run_that_was_interrupted_early_can_be_resumed(
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_one_process_trains_in_a_directory(tmp_path: Path, data: tuple[Examples, Examples]) -> None:
+    with hold_run(tmp_path / "out/training"), pytest.raises(TrainingError, match="is in use"):
+        run(tmp_path / "out", data, toy.settings())
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "out", data, toy.settings(), on_step=interrupt_after(7))
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*.*") if path.is_file()}
+    with hold_run(tmp_path / "out/training"), pytest.raises(TrainingError, match="is in use"):
+        run(tmp_path / "out", data, toy.settings(), resume=True)
+    after = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*.*") if path.is_file()}
+    assert after == before
+    run(tmp_path / "out", data, toy.settings(), resume=True)
+    assert not (tmp_path / "out/training/lock.json").exists()

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
+import torch
 from tests.tasks import toy
 
 from elmokit.errors import InputError
@@ -69,6 +70,7 @@ def test_coreference() -> None:
 
 def make(task: str, label_set: dict[str, Any], **sizes: object) -> Trained:
     settings = toy.settings(task=task, vectors="none", sizes=sizes)
+    torch.manual_seed(0)
     return Trained.assemble(settings, label_set, ["the"], None)
 
 

@@ -1,4 +1,4 @@
-"""Presets that train to the end: as before on the data of the docs' tables, longer on less."""
+"""Presets that train to the end: the epochs of the docs' tables on their data, more on less."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("task", TABLES)
-def test_as_many_epochs_as_before_on_the_data_of_the_tables(task: str) -> None:
+def test_the_epochs_of_the_preset_on_the_data_of_the_tables(task: str) -> None:
     examples, steps = TABLES[task]
     preset = Settings(task=task).effective_preset
     assert preset.training.steps_per_epoch(examples) == steps

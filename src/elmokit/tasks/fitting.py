@@ -34,6 +34,7 @@ from elmokit.tasks.trained import Trained
 from elmokit.tasks.word_embedding import frequent_words
 from elmokit.train import checkpoint
 from elmokit.train.interrupt import defer_interrupts
+from elmokit.train.run_lock import RunLock, hold_run
 from elmokit.train.schedule import learning_rate
 
 POOL_BATCHES = 50
@@ -125,6 +126,7 @@ def fit(
     """
     directory = Path(out).expanduser()
     with (
+        hold_run(directory / TRAINING) as lock,
         undo_failed_start(directory),
         fit_display(settings, progress) as shown,
         torch_threads(threads),
@@ -132,7 +134,7 @@ def fit(
         layers = (on_layers, shown.on_layers) if shown else (on_layers,)
         steps = (on_step, shown.on_step) if shown else (on_step,)
         epochs = (on_epoch, shown.on_epoch) if shown else (on_epoch,)
-        run = _Fitting(settings, train, dev, directory, elmo, static, resume, layers)
+        run = _Fitting(settings, train, dev, directory, elmo, static, resume, layers, lock)
         with defer_interrupts() as stop:
             while not run.finished:
                 batches = run.epoch_batches()
@@ -164,10 +166,11 @@ class _Fitting:
         static: StaticVectors | None,
         resume: bool,
         on_layers: Sequence[ProgressCallback],
+        lock: RunLock,
     ) -> None:
         preset, task = settings.effective_preset, settings.definition
         self.settings, self.config, self.task = settings, preset.training, task
-        self.directory = directory
+        self.directory, self._lock = directory, lock
         self.train = task.prepare(take_share(train, settings), preset.sizes, True)
         self.dev = task.prepare(dev, preset.sizes, False)
         elmo = None if settings.baseline else elmo or Elmo.load(settings.elmo)
@@ -281,6 +284,7 @@ class _Fitting:
             "dev": {"examples": len(self.dev), "skipped": dict(self.dev.skipped)},
             "unseen_labels": dict(unseen_labels(self.settings, self.train, self.dev)),
         }
+        self._lock.check()
         lines = "".join(json.dumps(record) + "\n" for record in progress.epochs)
         training = self.directory / TRAINING
         with explain_write_errors(self.directory, kept=lambda: checkpoint.describe_kept(training)):
@@ -292,6 +296,7 @@ class _Fitting:
 
     def save_checkpoint(self) -> None:
         """Write everything that the rest of the run depends on."""
+        self._lock.check()
         tensors = _checkpoint_tensors(self.model, self.optimizer, self.best_state)
         directory = self.directory / TRAINING
         checkpoint.save(directory, self.progress.step, tensors, asdict(self.progress))

@@ -23,6 +23,7 @@ from elmokit.tasks.fitting import FitProgress, fit
 from elmokit.tasks.plan import LOG, PLAN, TRAINING
 from elmokit.tasks.settings import Settings, with_current_keys
 from elmokit.tasks.task import read
+from elmokit.train.run_lock import remove_lock_of_dead
 from elmokit.workers import WorkerPool
 
 OUTCOME_FILE = "outcome.json"
@@ -144,6 +145,7 @@ def run_trials(
             waiting.append(trial)
         else:
             outcomes[trial.name] = outcome
+            remove_lock_of_dead(directory / trial.name / TRAINING)
             callback(TrialUpdate(trial.name, 1.0, "done before", ended=True))
     if waiting:
         outcomes |= _run_in_processes(waiting, files, data, directory, jobs, callback)

@@ -93,9 +93,9 @@ PRESETS = {
             sentences=40,
             mention_loss=0.5,
         ),
-        training=TrainingConfig(epochs=15, batch=1, rate=0.002, patience=6, steps=50),
+        training=TrainingConfig(epochs=30, batch=1, rate=0.002, patience=10, steps=50),
         dropout=0.4,
-        total_steps=1_200,
+        total_steps=2_400,
     ),
     "paper": Preset(
         sizes=Sizes(),

@@ -51,9 +51,9 @@ class Sizes:
 PRESETS = {
     "cpu": Preset(
         sizes=Sizes(characters=16, filters=64, longest=24, hidden=128, layers=1, dropout=0.4),
-        training=TrainingConfig(epochs=10, batch=32, rate=2e-3, patience=4),
+        training=TrainingConfig(epochs=20, batch=32, rate=2e-3, patience=8),
         dropout=0.4,
-        total_steps=4_300,
+        total_steps=8_700,
     ),
     "paper": Preset(
         sizes=Sizes(characters=16, filters=128, longest=50, hidden=200, layers=2, dropout=0.5),

@@ -43,9 +43,9 @@ class Sizes:
 PRESETS = {
     "cpu": Preset(
         sizes=Sizes(hidden=64, dropout=0.2),
-        training=TrainingConfig(epochs=4, batch=32, rate=0.001, patience=3, steps=400),
+        training=TrainingConfig(epochs=12, batch=32, rate=0.001, patience=6, steps=400),
         dropout=0.2,
-        total_steps=1_600,
+        total_steps=4_800,
     ),
     "paper": Preset(
         sizes=Sizes(hidden=300, dropout=0.5),

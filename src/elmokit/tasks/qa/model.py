@@ -73,9 +73,9 @@ class Sizes:
 PRESETS = {
     "cpu": Preset(
         sizes=Sizes(hidden=48, filters=32, character_dim=16, dropout=0.2, matches=True),
-        training=TrainingConfig(epochs=5, batch=32, rate=3e-3, patience=3),
+        training=TrainingConfig(epochs=10, batch=32, rate=3e-3, patience=4),
         dropout=0.3,
-        total_steps=1_300,
+        total_steps=2_700,
     ),
     "paper": Preset(
         sizes=Sizes(hidden=90, filters=100, dropout=0.2),

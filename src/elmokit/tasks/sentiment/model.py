@@ -50,9 +50,9 @@ class Sizes:
 PRESETS = {
     "cpu": Preset(
         sizes=Sizes(hidden=64, dropout=0.1, phrases=10),
-        training=TrainingConfig(epochs=5, batch=64, rate=0.002, patience=2),
+        training=TrainingConfig(epochs=8, batch=64, rate=0.002, patience=4),
         dropout=0.1,
-        total_steps=3_200,
+        total_steps=5_100,
     ),
     "paper": Preset(
         sizes=Sizes(hidden=300, dropout=0.3, phrases=4),

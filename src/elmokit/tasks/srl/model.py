@@ -48,9 +48,9 @@ class Sizes:
 PRESETS = {
     "cpu": Preset(
         sizes=Sizes(mark=50, hidden=100, layers=4, dropout=0.1),
-        training=TrainingConfig(epochs=4, batch=32, rate=2e-3, patience=4, clip=1.0),
+        training=TrainingConfig(epochs=10, batch=32, rate=2e-3, patience=5, clip=1.0),
         dropout=0.1,
-        total_steps=5_000,
+        total_steps=13_000,
     ),
     "paper": Preset(
         sizes=Sizes(mark=100, hidden=300, layers=8, dropout=0.1),
