@@ -9,9 +9,9 @@ pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 import torch
 
 from elmokit.engine import native
-from elmokit.nn.bilstm import bidirectional_lstm, kernel_runs
+from elmokit.nn.bilstm import bidirectional_lstm, kernel_runs, kernel_weights
 from elmokit.nn.kernel import without_kernel
-from elmokit.tasks.recurrent import BiLSTM
+from elmokit.tasks.recurrent import BiLSTM, LongBiLSTM
 
 needs_kernel = pytest.mark.skipif(
     not native.kernel_available(), reason="needs the compiled kernel: pip install . with a compiler"
@@ -21,7 +21,7 @@ LENGTHS = [[1], [7], [3, 5, 1, 5], [2, 2, 2], [9, 1, 1, 1, 1, 1, 1]]
 
 
 def outputs_and_gradients(
-    model: BiLSTM, x_BTE: torch.Tensor, lengths: list[int]
+    model: BiLSTM | LongBiLSTM, x_BTE: torch.Tensor, lengths: list[int]
 ) -> list[torch.Tensor]:
     model.zero_grad()
     x_BTE = x_BTE.clone().requires_grad_()
@@ -53,14 +53,29 @@ def test_equals_pytorch(lengths: list[int], size: int, hidden: int, layers: int)
 
 
 @needs_kernel
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_long_texts_equal_pytorch(lengths: list[int]) -> None:
+    torch.manual_seed(0)
+    model = LongBiLSTM(7, 32)
+    x_BTE = torch.randn(len(lengths), max(lengths) + 2, 7)
+    assert kernel_runs(model.forth, x_BTE)
+    found = outputs_and_gradients(model, x_BTE, lengths)
+    with without_kernel():
+        expected = outputs_and_gradients(model, x_BTE, lengths)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@needs_kernel
 def test_padding_is_zero_and_is_not_read() -> None:
     torch.manual_seed(0)
     layer = torch.nn.LSTM(3, 16, bidirectional=True)
     x_BTE, lengths_B = torch.randn(2, 4, 3), torch.tensor([2, 4])
-    found = bidirectional_lstm(layer, x_BTE, lengths_B)
+    weights = kernel_weights(layer), kernel_weights(layer, "_reverse")
+    found = bidirectional_lstm(*weights, x_BTE, lengths_B)
     assert (found[0, 2:] == 0).all() and (found[0, :2] != 0).all()
     x_BTE[0, 2:] = torch.nan
-    assert torch.equal(bidirectional_lstm(layer, x_BTE, lengths_B), found)
+    assert torch.equal(bidirectional_lstm(*weights, x_BTE, lengths_B), found)
 
 
 def test_pytorch_runs_what_the_kernel_does_not() -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from elmokit.nn.bilstm import bidirectional_lstm, kernel_runs
+from elmokit.nn.bilstm import bidirectional_lstm, kernel_runs, kernel_weights
 
 
 class LockedDropout(torch.nn.Module):
@@ -58,7 +58,8 @@ class BiLSTM(torch.nn.Module):
         for layer in cast(Iterable[torch.nn.LSTM], self.layers):
             x_BTE = self.dropout(x_BTE)
             if kernel_runs(layer, x_BTE):
-                x_BTE = bidirectional_lstm(layer, x_BTE, lengths_B)
+                directions = kernel_weights(layer), kernel_weights(layer, "_reverse")
+                x_BTE = bidirectional_lstm(*directions, x_BTE, lengths_B)
                 continue
             packed = pack_padded_sequence(
                 x_BTE, lengths_B.cpu(), batch_first=True, enforce_sorted=False
@@ -70,10 +71,10 @@ class BiLSTM(torch.nn.Module):
 
 
 class LongBiLSTM(torch.nn.Module):
-    """One bidirectional layer for long texts of similar lengths: packing would cost more.
+    """One bidirectional layer for long texts of similar lengths.
 
-    Both directions run from left to right over all positions, the second one on texts that are
-    reversed within their length.
+    Where PyTorch runs it, both directions go from left to right over all positions, the second one
+    on texts that are reversed within their length, since packing would cost more.
     """
 
     def __init__(self, size: int, hidden: int) -> None:
@@ -85,6 +86,9 @@ class LongBiLSTM(torch.nn.Module):
 
     def forward(self, x_BTE: Tensor, lengths_B: Tensor) -> Tensor:
         """Map (B, T, E) to (B, T, 2H), zero at padding."""
+        if kernel_runs(self.forth, x_BTE):
+            directions = kernel_weights(self.forth), kernel_weights(self.back)
+            return bidirectional_lstm(*directions, x_BTE, lengths_B)
         batch, words, _ = x_BTE.shape
         positions_T = torch.arange(words)
         mask_BT = positions_T < lengths_B[:, None]

@@ -148,6 +148,8 @@ def run_trials(
             remove_lock_of_dead(directory / trial.name / TRAINING)
             callback(TrialUpdate(trial.name, 1.0, "done before", ended=True))
     if waiting:
+        # Runs that take longer come first, so that no core waits long for the last one.
+        waiting.sort(key=lambda trial: (-trial.settings.share, trial.settings.baseline))
         outcomes |= _run_in_processes(waiting, files, data, directory, jobs, callback)
     return [outcomes[trial.name] for trial in trials]
 
