@@ -112,7 +112,7 @@ def small(comparisons: dict[str, Json]) -> list[str]:
 
 def weights(comparisons: dict[str, Json]) -> list[str]:
     """Return the table of the layer weights at each place where ELMo enters."""
-    lines = ["| data | place | characters | LSTM 1 | LSTM 2 | γ |", "|---|---|--:|--:|--:|--:|"]
+    lines = ["| data | placement | characters | LSTM 1 | LSTM 2 | γ |", "|---|---|--:|--:|--:|--:|"]
     for name, numbers in comparisons.items():
         for place, learned in numbers["weights"].items():
             shares = " | ".join(f"{share:.2f}" for share in learned["shares"])
@@ -154,12 +154,13 @@ def picture(comparisons: dict[str, Json]) -> str:
         row = next(row for row in numbers["rows"] if row["share"] == 1)
         y = top + step * k
         means = [row[system]["mean"] for system in ("baseline", "elmo")]
+        scores = [*row["baseline"]["scores"], *row["elmo"]["scores"]]
         rows += [
             f'<text x="{left - 16}" y="{y - 1}" class="e">{KNOWN[name].title}</text>',
             f'<text x="{left - 16}" y="{y + 13}" class="e s">{KNOWN[name].data}</text>',
             f'<line x1="{x(means[0])}" x2="{x(means[1])}" y1="{y}" y2="{y}" class="g"/>',
-            f'<text x="{x(means[0]) - 11}" y="{y + 4}" class="e v">{means[0]:.1f}</text>',
-            f'<text x="{x(means[1]) + 11}" y="{y + 4}" class="v">{means[1]:.1f}</text>',
+            f'<text x="{x(min(scores)) - 11}" y="{y + 4}" class="e v">{means[0]:.1f}</text>',
+            f'<text x="{x(max(scores)) + 11}" y="{y + 4}" class="v">{means[1]:.1f}</text>',
         ]
         for system, mean in zip(("baseline", "elmo"), means, strict=True):
             rows += [

@@ -58,3 +58,13 @@ def test_tables_and_picture(page: Any, tmp_path: Path, monkeypatch: pytest.Monke
     assert "elmokit 1.2.3, biLM abcdef012345, test data ner 01234567." in text
     drawn = xml.parse(picture).getroot()
     assert [t.text for t in drawn.iter("{http://www.w3.org/2000/svg}text")].count("85.0") == 1
+
+
+def test_the_documentation_has_what_was_measured(page: Any) -> None:
+    measured = page.read(REPOSITORY / "runs" / "tasks" / "measured")
+    text = (REPOSITORY / "docs" / "tasks.md").read_text(encoding="utf-8")
+    assert len(measured) >= 4
+    for line in (*page.whole(measured), *page.weights(measured), *page.signature(measured)):
+        assert line in text
+    shown = (REPOSITORY / "docs" / "tasks.svg").read_text(encoding="utf-8")
+    assert shown == page.picture(measured)

@@ -14,6 +14,7 @@ from elmokit.probe.results import (
     layer_name,
     network_layer_name,
     percent,
+    pools_sentence,
     with_context,
 )
 from elmokit.probe.tables import Table
@@ -54,13 +55,18 @@ def render_tables(measurement: Measurement) -> list[Table]:
         (PARTS[part], [row["parts"][part] for row in rows], count)
         for part, count in instances["parts"].items()
     ]
+    characters = (
+        "Characters know the forms of the words of a sentence, not their order."
+        if pools_sentence(measurement)
+        else "Characters know the form of a word, not its context."
+    )
     note = (
         f"The vector of a sense is its mean over {corpus['name']} ({corpus['uses']:,} annotated "
         f"uses in {corpus['words']:,} words; {corpus['skipped']:,} annotations with senses that "
         "are no longer in WordNet are left out). The nearest sense by cosine is chosen; among "
         "equally near ones the most frequent, then WordNet's order decides. A lemma that is not "
-        "in the corpus gets WordNet's first sense. Characters know the form of a word, not its "
-        "context. seen: the corpus has the lemma; choice: the corpus has it in two or more "
+        "in the corpus gets WordNet's first sense. "
+        f"{characters} seen: the corpus has the lemma; choice: the corpus has it in two or more "
         "senses, so that the vectors decide. Bold: the best single layer."
     )
     title = with_context("Word sense disambiguation by layer, F1 in percent", measurement)
