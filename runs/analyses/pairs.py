@@ -106,12 +106,11 @@ def main() -> None:
     )
     options = parser.parse_args()
     try:
-        text = read_semcor(options.semcor)
-        documents = None
-        if options.two_documents:
-            sizes = [len(read_semcor([path]).sentences) for path in semcor_files(options.semcor)]
-            documents = [number for number, size in enumerate(sizes) for _ in range(size)]
-        pairs = extract_pairs(text, options.pairs, documents=documents)
+        files = [read_semcor([path]) for path in semcor_files(options.semcor)]
+        text = SenseCorpus("SemCor", [each for file in files for each in file.sentences])
+        documents = [number for number, file in enumerate(files) for _ in file.sentences]
+        apart = documents if options.two_documents else None
+        pairs = extract_pairs(text, options.pairs, documents=apart)
     except ElmoError as error:
         sys.exit(f"pairs: {error}")
     lines = [
@@ -121,7 +120,17 @@ def main() -> None:
     ]
     write_text(options.gold, "".join(f"{'T' if pair.same_sense else 'F'}\n" for pair in pairs))
     write_text(options.out, "".join(lines))
+    document_of = {
+        " ".join(each.words): number for each, number in zip(text.sentences, documents, strict=True)
+    }
     print(f"{len(pairs):,} pairs")
+    for same, name in ((True, "with one sense"), (False, "with two senses")):
+        chosen = [pair for pair in pairs if pair.same_sense == same]
+        together = sum(
+            document_of[" ".join(pair.first_words)] == document_of[" ".join(pair.second_words)]
+            for pair in chosen
+        )
+        print(f"{together:,} of {len(chosen):,} {name} are from one document")
 
 
 if __name__ == "__main__":

@@ -21,8 +21,16 @@ from elmokit.nn.lstm import KERNEL_UNITS, LSTMWeights, projected_lstm
 
 
 def kernel_runs(layer: torch.nn.LSTM, x_BTE: Tensor) -> bool:
-    """Return whether `bidirectional_lstm` can run the directions of a layer on this input."""
-    return layer.hidden_size % KERNEL_UNITS == 0 and kernel_supports(x_BTE, *layer.parameters())
+    """Return whether `bidirectional_lstm` should run a layer on this input.
+
+    The kernel must support it, and gradients must be wanted: without them PyTorch is as fast, and
+    faster for a single sentence.
+    """
+    return (
+        torch.is_grad_enabled()
+        and layer.hidden_size % KERNEL_UNITS == 0
+        and kernel_supports(x_BTE, *layer.parameters())
+    )
 
 
 def bidirectional_lstm(
