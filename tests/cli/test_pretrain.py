@@ -247,6 +247,8 @@ def test_a_bar_on_a_terminal(
         (["--minutes", "1", "--epochs", "2"], "give --minutes or --epochs"),
         (["--epochs", "1", "--size", "tiny", "--config", "x"], "give --size or --config"),
         (["--epochs", "1", "--lanes", "2"], "--lanes would have no effect"),
+        (["--epochs", "1", "--passage", "2"], "--passage would have no effect"),
+        (["--epochs", "1", "--text", "passages", "--lanes", "2"], "--lanes would have no effect"),
         (["--epochs", "1", "--text", "stream", "--batch", "2"], "--batch would have no effect"),
         (
             ["--epochs", "1", "--sampler", "full", "--negatives", "9", "--window", "3"],

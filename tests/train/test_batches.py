@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.train.toy import SENTENCES, STREAM, FakeSplit, toy_corpus
+from tests.train.toy import PASSAGES, SENTENCES, STREAM, FakeSplit, toy_corpus
 
 from elmokit.errors import InputError
 from elmokit.text.characters import ByteEncoder
@@ -17,6 +17,7 @@ from elmokit.train import batches
 from elmokit.train.batches import (
     BatchPosition,
     BatchReader,
+    PassageBatches,
     SentenceBatches,
     StreamBatches,
     WordBatch,
@@ -137,6 +138,92 @@ def test_few_sentences() -> None:
     assert epoch(reader) == [BatchPosition(0, 0)], "a shard has a sentence, if the batch is small"
 
 
+# -- passages ------------------------------------------------------------------------------------
+
+
+def passages(
+    text: list[list[int]], batch: int, shards: int, longest: int, seed: int = 0
+) -> PassageBatches:
+    return PassageBatches(FakeSplit(text), MARKS, batch, shards, seed=seed, longest=longest)  # type: ignore[arg-type]
+
+
+def read_epoch(reader: BatchReader, number: int) -> Iterator[tuple[BatchPosition, WordBatch]]:
+    for position in epoch(reader, number):
+        for shard in reader.shards(position):
+            yield position, reader.read(position, shard)
+
+
+@given(texts, st.integers(1, 60), st.integers(1, 4), st.integers(1, 9), st.integers(0, 3))
+def test_passages_are_the_whole_text_once(
+    text: list[list[int]], batch: int, shards: int, longest: int, number: int
+) -> None:
+    reader, tokens = passages(text, batch, shards, longest), Counter[BatchPosition]()
+    forward: list[tuple[int, ...]] = []
+    for position, words in read_epoch(reader, number):
+        found = rows(words)
+        half = len(found) // 2
+        for (read, following), (back, before) in zip(found[:half], found[half:], strict=True):
+            assert read[0] == 0
+            assert following[-1] == 1
+            assert read[1:] == following[:-1]
+            assert back == following[::-1]
+            assert before == read[::-1]
+            forward.append((*read, 1))
+            assert forward[-1].count(0) <= longest
+        tokens[position] += words.inputs_2N.shape[1]
+    assert all(reader.count_tokens(position) == n for position, n in tokens.items())
+    assert Counter(s for p in forward for s in split_sentences(p)) == Counter(map(tuple, text))
+    everything = ",".join(map(str, [*line(text), ""]))
+    assert all(",".join(map(str, [*passage, ""])) in everything for passage in forward)
+
+
+def split_sentences(passage: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The sentences between the marks of a passage."""
+    ends = [i for i, word in enumerate(passage) if word == 1]
+    begins = [i for i, word in enumerate(passage) if word == 0]
+    return [passage[begin + 1 : end] for begin, end in zip(begins, ends, strict=True)]
+
+
+@given(texts, st.integers(1, 40), st.integers(1, 3), st.integers(0, 3))
+def test_passages_of_one_sentence_are_sentences(
+    text: list[list[int]], batch: int, shards: int, number: int
+) -> None:
+    def contents(reader: BatchReader) -> Counter[object]:
+        return Counter(tuple(row) for _, words in read_epoch(reader, number) for row in rows(words))
+
+    reader = passages(text, batch, shards, longest=1)
+    assert contents(reader) == contents(sentences(text, batch, shards))
+    assert reader.epoch_tokens == sentences(text, batch, shards).epoch_tokens
+
+
+def test_passages_of_all_lengths() -> None:
+    text = [[3 + i % 7] * (1 + i % 3) for i in range(600)]
+    reader = passages(text, 200, 2, longest=4)
+    counts = [Counter[int](), Counter[int]()]
+    for number in (0, 1):
+        for _, words in read_epoch(reader, number):
+            found = rows(words)
+            counts[number].update(read.count(0) for read, _ in found[: len(found) // 2])
+        total = sum(reader.count_tokens(position) for position in epoch(reader, number))
+        assert total == pytest.approx(reader.epoch_tokens, rel=0.05)
+        assert sorted(counts[number]) == [1, 2, 3, 4]
+        assert min(counts[number].values()) > 30
+    assert counts[0] != counts[1], "cut anew in every epoch"
+
+
+@given(texts, st.integers(0, 5), st.data())
+def test_a_place_says_all_of_passages(
+    text: list[list[int]], seed: int, data: st.DataObject
+) -> None:
+    reader = passages(text, 30, 2, 3, seed)
+    positions = epoch(reader) + epoch(reader, 1)
+    for position in data.draw(st.lists(st.sampled_from(positions), min_size=1, max_size=5)):
+        shard = reader.shards(position)[1]
+        fresh = passages(text, 30, 2, 3, seed)
+        for a, b in zip(fresh.read(position, shard), reader.read(position, shard), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 # -- a stream ------------------------------------------------------------------------------------
 
 
@@ -190,6 +277,7 @@ def test_lanes_and_windows(text: list[list[int]], per_shard: int, shards: int, w
 def test_readers_of_a_corpus(tmp_path_factory: pytest.TempPathFactory) -> None:
     corpus = toy_corpus(tmp_path_factory.mktemp("toy"), sentences=40, size=9)
     assert not make_batch_reader(corpus, SENTENCES).carries_state
+    assert isinstance(make_batch_reader(corpus, PASSAGES), PassageBatches)
     reader = make_batch_reader(corpus, STREAM)
     assert reader.carries_state
     assert corpus.special_ids == MARKS

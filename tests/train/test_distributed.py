@@ -14,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
 from safetensors.numpy import load_file  # noqa: E402
-from tests.train.toy import SENTENCES, STREAM, TINY, in_processes, toy_corpus  # noqa: E402
+from tests.train.toy import PASSAGES, SENTENCES, STREAM, TINY, in_processes, toy_corpus  # noqa: E402
 
 from elmokit.train.budget import Budget  # noqa: E402
 from elmokit.train.distributed import SingleProcess, local_device, process_group, world_size  # noqa: E402
@@ -65,8 +65,8 @@ def free_ports() -> list[int]:
 @needs_gloo
 @pytest.mark.parametrize(
     "recipe",
-    [SENTENCES, STREAM, SENTENCES.replace(shards=4, optimizer="muon")],
-    ids=["sentences", "stream", "four-muon"],
+    [SENTENCES, PASSAGES, STREAM, SENTENCES.replace(shards=4, optimizer="muon")],
+    ids=["sentences", "passages", "stream", "four-muon"],
 )
 def test_two_processes(recipe: Recipe, corpus: Path, tmp_path: Path) -> None:
     how = {"config": TINY, "recipe": recipe, "budget": Budget(tokens=700)}

@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
-from tests.train.toy import SENTENCES, STREAM, TINY, toy_corpus  # noqa: E402
+from tests.train.toy import PASSAGES, SENTENCES, STREAM, TINY, toy_corpus  # noqa: E402
 
 from elmokit.bilm.config import BiLMConfig, LSTMConfig  # noqa: E402
 from elmokit.bilm.state import State  # noqa: E402
@@ -125,7 +125,7 @@ def test_the_rate_follows_the_budget(corpus: Corpus) -> None:
 
 @pytest.mark.parametrize(
     "recipe",
-    [SENTENCES, STREAM, SENTENCES.replace(optimizer="muon")],
+    [SENTENCES, PASSAGES, STREAM, SENTENCES.replace(optimizer="muon")],
     ids=lambda r: f"{r.text}-{r.optimizer}",
 )
 def test_it_goes_on_from_a_checkpoint(recipe: Recipe, corpus: Corpus) -> None:

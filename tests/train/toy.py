@@ -26,6 +26,7 @@ TINY = BiLMConfig(
     lstm=LSTMConfig(cells=16, width=8),
 )
 SENTENCES = RECIPES["recommended"].replace(batch=150, warm_up=5, negatives=10)
+PASSAGES = SENTENCES.replace(text="passages", passage=3)
 STREAM = RECIPES["bilm-tf"].replace(lanes=8, window=6, negatives=10)
 
 

@@ -98,11 +98,17 @@ SIZES = ("tiny", "small", "medium", "original")
 )
 @click.option(
     "--text",
-    type=click.Choice(["sentences", "stream"]),
-    help="Train on whole sentences, or on one stream of text with the LSTM state carried on.  "
-    "[default: sentences; bilm-tf: stream]",
+    type=click.Choice(["sentences", "passages", "stream"]),
+    help="Train on whole sentences, on passages of a few sentences, or on one stream of text with "
+    "the LSTM state carried on.  [default: sentences; bilm-tf: stream]",
 )
 @batch_option("4480")
+@click.option(
+    "--passage",
+    type=int,
+    metavar="SENTENCES",
+    help="Sentences of the longest passages of --text passages.  [default: 8]",
+)
 @click.option(
     "--lanes",
     type=int,
@@ -153,6 +159,7 @@ def command(
     negatives: int | None,
     text: str | None,
     batch: int | None,
+    passage: int | None,
     lanes: int | None,
     window: int | None,
     products: str | None,
@@ -200,6 +207,7 @@ def command(
             "negatives": negatives,
             "text": text,
             "batch": batch,
+            "passage": passage,
             "lanes": lanes,
             "window": window,
             "products": products,
@@ -322,7 +330,11 @@ def _make_recipe(name: str | None, changes: dict[str, Any], device: str) -> Reci
     from elmokit.train.recipe import get_recipe
 
     recipe = get_recipe(name or "recommended").replace(**{"shards": 1, **changes})
-    unused = {"lanes", "window"} if recipe.text == "sentences" else {"batch"}
+    unused = {
+        "sentences": {"passage", "lanes", "window"},
+        "passages": {"lanes", "window"},
+        "stream": {"batch", "passage"},
+    }[recipe.text]
     if recipe.sampler == "full":
         unused.add("negatives")
     unused &= set(changes)

@@ -1,9 +1,10 @@
 """The batches of a corpus, as a function of the seed and of the position: no hidden state.
 
 A *position* is two whole numbers, the epoch and the batch; a run that knows its position can go on
-from there as if it had never stopped. There are two ways to read a corpus: whole sentences,
-shuffled in every epoch and batched with others of similar length; or one stream of text cut into
-lanes, each of which goes on where its last window ended. Knows nothing about networks.
+from there as if it had never stopped. There are three ways to read a corpus: whole sentences, or
+passages of a few consecutive sentences, shuffled in every epoch and batched with others of similar
+length; or one stream of text cut into lanes, each of which goes on where its last window ended.
+Knows nothing about networks.
 
 Shape letters: N words of a batch in one direction, U distinct words, B lanes, T steps.
 """
@@ -76,6 +77,10 @@ def make_batch_reader(corpus: Corpus, recipe: Recipe) -> BatchReader:
     train, ids = corpus.train, corpus.special_ids
     if recipe.text == "stream":
         return StreamBatches(train, ids, recipe.lanes, recipe.window, recipe.shards)
+    if recipe.text == "passages":
+        return PassageBatches(
+            train, ids, recipe.batch, recipe.shards, seed=recipe.seed, longest=recipe.passage
+        )
     return SentenceBatches(train, ids, recipe.batch, recipe.shards, seed=recipe.seed)
 
 
@@ -110,8 +115,7 @@ class SentenceBatches:
 
     def count_tokens(self, position: BatchPosition) -> int:
         """Return the number of predictions in one direction, over all shards of a batch."""
-        batch = self._batch(position)
-        return int(self._split.lengths[batch].sum()) + len(batch)
+        return int(self._count_predictions(np.array(self._batch(position), np.int64)).sum())
 
     def next_position(self, position: BatchPosition) -> BatchPosition:
         """Return the next batch of the pool, the next pool, or the next epoch.
@@ -122,7 +126,7 @@ class SentenceBatches:
         pool, index = divmod(position.batch, POOL)
         if index + 1 < len(self._batches(position.epoch, pool)):
             return BatchPosition(position.epoch, position.batch + 1)
-        if self._pool_end(pool) < self._split.sentences:
+        if self._pool_end(pool) < len(self._epoch[1]):
             return BatchPosition(position.epoch, (pool + 1) * POOL)
         return BatchPosition(position.epoch + 1, 0)
 
@@ -131,23 +135,30 @@ class SentenceBatches:
         ids, lengths = self._split.gather(np.array(shard, np.int64))
         return pack_sentences(ids.astype(np.int64), lengths.astype(np.int64), self._special_ids)
 
+    def _shuffle(self, rng: np.random.Generator) -> IntArray:
+        """Return all sentences in the order of an epoch."""
+        return rng.permutation(self._split.sentences)
+
+    def _count_predictions(self, sentences: IntArray) -> IntArray:
+        """Return the number of predictions of each sentence in one direction."""
+        return self._split.lengths[sentences].astype(np.int64) + 1
+
     def _batch(self, position: BatchPosition) -> list[int]:
         pool, index = divmod(position.batch, POOL)
         return self._batches(position.epoch, pool)[index]
 
     def _pool_end(self, pool: int) -> int:
         """Return the end of a pool; the last pool also takes a rest too small for all shards."""
-        end, sentences = (pool + 1) * POOL, self._split.sentences
+        end, sentences = (pool + 1) * POOL, len(self._epoch[1])
         return end if sentences - end >= self._shards else sentences
 
     def _batches(self, epoch: int, pool: int) -> list[list[int]]:
         """Return the batches of a pool; the last pool and epoch asked for are cached."""
+        if self._epoch[0] != epoch:
+            self._epoch = epoch, self._shuffle(np.random.default_rng([self._seed, epoch]))
         if self._pool[0] != (epoch, pool):
-            if self._epoch[0] != epoch:
-                rng = np.random.default_rng([self._seed, epoch])
-                self._epoch = epoch, rng.permutation(self._split.sentences)
             sentences = self._epoch[1][pool * POOL : self._pool_end(pool)]
-            lengths = self._split.lengths[sentences].astype(np.int64) + 1
+            lengths = self._count_predictions(sentences)
             order = np.argsort(-lengths, kind="stable")
             cuts = _find_cuts(lengths[order], self._batch_words, self._shards)
             batches = [batch.tolist() for batch in np.split(sentences[order], cuts)]
@@ -156,31 +167,104 @@ class SentenceBatches:
         return self._pool[1]
 
 
+class PassageBatches(SentenceBatches):
+    """Batches of passages: consecutive sentences, read one after another as one long sentence.
+
+    `<S> a b </S> <S> c` predicts `a b </S> <S> c </S>`, and in reverse. The corpus is cut into
+    passages anew in every epoch, at random, so that any sentence may be the first of one and start
+    from the zero state. A passage may reach from one document into the next.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        special_ids: SpecialIds,
+        batch_words: int,
+        shards: int,
+        *,
+        seed: int,
+        longest: int,
+    ) -> None:
+        """Prepare batches of passages of 1 to `longest` sentences, all equally likely."""
+        super().__init__(split, special_ids, batch_words, shards, seed=seed)
+        self._longest = longest if split.sentences >= shards * longest else 1
+        self._starts = np.empty(0, np.int64)  # first sentence of each passage, and the end
+        spans = split.lengths.astype(np.int64) + 2
+        self._offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(spans)])
+
+    @property
+    def epoch_tokens(self) -> int:
+        """Number of words and marks in the corpus, without one per passage of mean length."""
+        sentences = self._split.sentences
+        return int(self._offsets[-1]) - 2 * sentences // (self._longest + 1)
+
+    def read(self, position: BatchPosition, shard: Sequence[int]) -> WordBatch:
+        """Return the passages with these numbers, packed."""
+        self._batch(position)  # cuts the epoch of the position into passages
+        ranges = [np.arange(self._starts[i], self._starts[i + 1]) for i in shard]
+        ids, lengths = self._split.gather(np.concatenate(ranges))
+        return pack_passages(
+            ids.astype(np.int64),
+            lengths.astype(np.int64),
+            np.array(list(map(len, ranges)), np.int64),
+            self._special_ids,
+        )
+
+    def _shuffle(self, rng: np.random.Generator) -> IntArray:
+        """Cut the corpus into passages; return their numbers in the order of an epoch."""
+        sentences = self._split.sentences
+        ends = np.cumsum(rng.integers(1, self._longest, sentences, endpoint=True))
+        ends = ends[: int(np.searchsorted(ends, sentences))]
+        self._starts = np.concatenate([[0], ends, [sentences]])
+        return rng.permutation(len(self._starts) - 1)
+
+    def _count_predictions(self, passages: IntArray) -> IntArray:
+        """Return the number of predictions of each passage in one direction."""
+        first, after = self._starts[passages], self._starts[passages + 1]
+        counts: IntArray = self._offsets[after] - self._offsets[first] - 1
+        return counts
+
+
 def pack_sentences(ids: IntArray, lengths: IntArray, special_ids: SpecialIds) -> WordBatch:
-    """Return sentences as both directions read and predict them.
+    """Return sentences as both directions read and predict them: passages of one sentence each."""
+    return pack_passages(ids, lengths, np.ones(len(lengths), np.int64), special_ids)
+
+
+def pack_passages(
+    ids: IntArray, lengths: IntArray, counts: IntArray, special_ids: SpecialIds
+) -> WordBatch:
+    """Return passages as both directions read and predict them.
 
     Args:
         ids: Word ids of all sentences one after another.
         lengths: Words per sentence.
+        counts: Sentences per passage.
         special_ids: Ids of the marks to put around each sentence.
     """
-    spans = lengths + 1
-    starts = np.cumsum(spans) - spans
-    inputs, targets = np.empty(int(spans.sum()), np.int64), np.empty(int(spans.sum()), np.int64)
-    is_word = np.ones(len(inputs), bool)
-    is_word[starts] = False
-    inputs[starts], inputs[is_word] = special_ids.begin, ids
-    is_word[:] = True
-    is_word[starts + lengths] = False
-    targets[starts + lengths], targets[is_word] = special_ids.end, ids
-    packing = pack(spans)
-    inputs, targets = inputs[packing.source], targets[packing.source]
+    text = add_marks(ids, lengths, special_ids)
+    after = np.cumsum(lengths + 2)[np.cumsum(counts) - 1]  # the end of each passage
+    spans = np.diff(after, prepend=0)
+    is_input, is_target = np.ones(len(text), bool), np.ones(len(text), bool)
+    is_input[after - 1] = is_target[after - spans] = False
+    packing = pack(spans - 1)
+    inputs, targets = text[is_input][packing.source], text[is_target][packing.source]
     # Backward, what the forward direction predicts is read, and what it reads is predicted.
     return WordBatch(
         np.stack([inputs, targets[packing.mirror]]),
         np.stack([targets, inputs[packing.mirror]]),
         packing.alive,
     )
+
+
+def add_marks(ids: IntArray, lengths: IntArray, special_ids: SpecialIds) -> IntArray:
+    """Return sentences one after another, each between its two marks."""
+    ends = np.cumsum(lengths + 2)
+    text = np.empty(int(ends[-1]), np.int64)
+    is_word = np.ones(len(text), bool)
+    for positions, mark in ((ends - lengths - 2, special_ids.begin), (ends - 1, special_ids.end)):
+        text[positions], is_word[positions] = mark, False
+    text[is_word] = ids
+    return text
 
 
 def _find_cuts(lengths: IntArray, max_words: int, min_sentences: int) -> list[int]:
@@ -267,13 +351,7 @@ class StreamBatches:
         first = int(np.searchsorted(self._starts, begin, side="right")) - 1
         last = int(np.searchsorted(self._starts, end, side="left"))
         ids, lengths = self._split.gather(np.arange(first, last))
-        text = np.empty(int(self._starts[last] - self._starts[first]), np.int64)
-        starts = self._starts[first:last] - self._starts[first]
-        ends = starts + lengths + 1
-        is_word = np.ones(len(text), bool)
-        is_word[starts] = is_word[ends] = False
-        text[starts], text[ends] = self._special_ids.begin, self._special_ids.end
-        text[is_word] = ids
+        text = add_marks(ids.astype(np.int64), lengths.astype(np.int64), self._special_ids)
         offset = begin - int(self._starts[first])
         return text[offset : offset + end - begin]
 

@@ -217,7 +217,7 @@ class _FinetuneRun:
             None if base.settled is None else TensorState.from_state(base.settled),
         )
         # Sentences start from the state that they started from in training.
-        settled = base.settled if recipe.text == "sentences" else None
+        settled = base.settled if recipe.text != "stream" else None
         model = replace(base, vocabulary=corpus.vocabulary, settled=settled)
         stopping = EarlyStopping(self.settings.patience)
         run = TrainingRun(out, loop, corpus, group, model, self.options, stopping, self.lock)

@@ -392,7 +392,7 @@ def _train_in_group(
         group,
     )
     # Sentences start from the zero state, as in training; a model of a stream finds its own start.
-    settled = State.zeros(config) if recipe.text == "sentences" else None
+    settled = State.zeros(config) if recipe.text != "stream" else None
     model = BiLM(config, weights, corpus.vocabulary, settled)
     elmo = TrainingRun(out, loop, corpus, group, model, options, lock=lock).train()
     if group.rank == 0:

@@ -16,7 +16,7 @@ from elmokit.engine.native import Products
 from elmokit.errors import ConfigError, InputError
 from elmokit.train.schedule import Schedule, learning_rate
 
-TextMode = Literal["sentences", "stream"]
+TextMode = Literal["sentences", "passages", "stream"]
 OptimizerName = Literal["adam", "adagrad", "muon"]
 SamplerName = Literal["poisson", "log-uniform", "full"]
 
@@ -32,10 +32,13 @@ class Recipe:
     """How to train a biLM; `RECIPES` has two that are known to work."""
 
     text: TextMode = "sentences"
-    """What a batch consists of: whole sentences that start from the zero state, or windows of one
-    long stream of text with the LSTM state carried from batch to batch."""
+    """What a batch consists of: whole sentences that start from the zero state; passages of a few
+    consecutive sentences, which do; or windows of one long stream of text with the LSTM state
+    carried from batch to batch."""
     batch: int = 4480
-    """Words per optimizer step over all shards (text "sentences")."""
+    """Words per optimizer step over all shards (text "sentences" and "passages")."""
+    passage: int = 8
+    """Sentences of the longest passages; shorter ones are as frequent (text "passages")."""
     lanes: int = 128
     """Parts of the stream that are read in parallel (text "stream")."""
     window: int = 20
@@ -87,6 +90,7 @@ class Recipe:
                 )
         for name, minimum in (
             ("batch", 1),
+            ("passage", 1),
             ("lanes", 1),
             ("window", 1),
             ("warm_up", 0),
@@ -186,9 +190,10 @@ def count_shards(recipe: Recipe, processors: int, processes: int = 1) -> int:
     The number is a multiple of `processes`, divides the lanes of a stream, and leaves each shard
     enough words to be worth a thread, but there is at least one shard per process.
     """
-    words = recipe.batch if recipe.text == "sentences" else recipe.lanes * recipe.window
+    is_stream = recipe.text == "stream"
+    words = recipe.lanes * recipe.window if is_stream else recipe.batch
     limit = min(processors, words // MIN_SHARD_WORDS)
     for shards in range(limit - limit % processes, processes, -processes):
-        if recipe.text == "sentences" or recipe.lanes % shards == 0:
+        if not is_stream or recipe.lanes % shards == 0:
             return shards
     return processes
