@@ -71,6 +71,15 @@ def run(place: Path, *more: str, test: str = "sets", semcor: str = "semcor") -> 
     return CliRunner().invoke(command, [*words, *options], catch_exceptions=False)
 
 
+def test_running_text(place: Path) -> None:
+    alone, running = run(place, "--json"), run(place, "--json", "--state", "carry")
+    assert running.exit_code == 0, running.output
+    found = json.loads((place / "out" / "wsd-carry.json").read_text())
+    assert found["signature"]["state"] == "carry"
+    assert json.loads((place / "out" / "wsd.json").read_text())["signature"]["state"] == "settled"
+    assert alone.exit_code == 0
+
+
 def test_numbers_tables_and_pictures(place: Path) -> None:
     result = run(place)
     assert result.exit_code == 0, result.output

@@ -115,3 +115,16 @@ def test_what_is_shown_says_so(name: str, tmp_path: Path) -> None:
         )
         if (top := results.headline(each)) is not None:
             assert ("(word and sentence)" in top[1]) == shown
+
+
+def test_running_text_is_shown(tmp_path: Path) -> None:
+    path = Path(elmokit.__file__).parent / "builtin" / "measured" / "wsd.json"
+    plain = results.load_measurement(path)
+    signature = {**plain["signature"], "state": "carry"}
+    carried = {**plain, "signature": signature}
+    both = {**plain, "signature": {**signature, "context": "sentence"}}
+    files = [results.save_measurement(each, tmp_path)[0].name for each in (plain, carried, both)]
+    assert files == ["wsd.json", "wsd-carry.json", "wsd-sentence-carry.json"]
+    assert all("(running text)" in figure.svg for figure in results.render_figures(carried))
+    page = render_page("x", [], None, [both])
+    assert "(word and sentence, running text)" in page

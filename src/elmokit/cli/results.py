@@ -57,7 +57,7 @@ def seed_option(function: F) -> F:
     )
 
 
-def load_model(model: str, threads: int | None) -> Elmo:
+def load_model(model: str, threads: int | None, state: str = "settled") -> Elmo:
     """Load the model, and limit BLAS to the same number of threads."""
     from threadpoolctl import threadpool_limits
 
@@ -65,7 +65,7 @@ def load_model(model: str, threads: int | None) -> Elmo:
 
     if threads:
         threadpool_limits(threads)
-    return Elmo.load(model, threads=threads)
+    return Elmo.load(model, state=state, threads=threads)
 
 
 def save_and_print(

@@ -162,7 +162,8 @@ def save_measurement(
         out: Directory to write to; by default the model's directory in the cache, where
             `elmo report` looks.
         name: File name without its extension; the kind of the measurement by default. A
-            measurement with context="sentence" gets `-sentence` appended.
+            measurement with context="sentence" gets `-sentence` appended, one with state="carry"
+            `-carry`.
     """
     if out is None:
         directory = measurements_directory(measurement["signature"]["model"])
@@ -183,6 +184,8 @@ def _write_files(
     stem = name or measurement["kind"]
     if pools_sentence(measurement):
         stem += "-sentence"
+    if reads_running_text(measurement):
+        stem += "-carry"
     if in_cache or _holds_another(directory / f"{stem}.json", measurement):
         stem = f"{stem}-{measurement_id(measurement)[:8]}"
     tables = render_tables(measurement)
@@ -300,9 +303,18 @@ def pools_sentence(measurement: Measurement) -> bool:
     return bool(measurement["signature"].get("context") == "sentence")
 
 
+def reads_running_text(measurement: Measurement) -> bool:
+    """Return whether every sentence was read after those before it."""
+    return bool(measurement["signature"].get("state") == "carry")
+
+
 def with_context(title: str, measurement: Measurement) -> str:
-    """Return a title that says so if the mean of the sentence was compared, too."""
-    return f"{title} (word and sentence)" if pools_sentence(measurement) else title
+    """Return a title that says what was compared and read besides the word and its sentence."""
+    context = [
+        *(["word and sentence"] if pools_sentence(measurement) else []),
+        *(["running text"] if reads_running_text(measurement) else []),
+    ]
+    return f"{title} ({', '.join(context)})" if context else title
 
 
 def layer_name(layer: int | str) -> str:

@@ -40,6 +40,13 @@ if TYPE_CHECKING:
     help="Gold keys of each test set, in the same order.  [default: X.gold.key.txt beside it]",
 )
 @context_option
+@click.option(
+    "--state",
+    type=click.Choice(["settled", "zero", "carry"]),
+    default="settled",
+    show_default=True,
+    help="LSTM state at the start of a sentence; carry continues from the sentence before.",
+)
 @model_options
 @result_options
 def command(
@@ -48,6 +55,7 @@ def command(
     tests: tuple[str, ...],
     gold: tuple[str, ...],
     context: ContextChoice,
+    state: str,
     model: str,
     threads: int | None,
     out: str | None,
@@ -69,6 +77,7 @@ def command(
     elmo probe wsd --semcor semcor3.0 --test Evaluation_Datasets
     elmo probe wsd --semcor semcor3.0 --test senseval2.data.xml --test senseval3.data.xml
     elmo probe wsd --semcor semcor3.0 --wordnet WordNet-3.0/dict --test ALL.data.xml -m small
+    elmo probe wsd --semcor semcor3.0 --test Evaluation_Datasets --state carry
 
     In Python: `elmokit.probe.probe_senses`.
     """
@@ -81,7 +90,7 @@ def command(
         measurement = probe_senses(
             semcor,
             tests,
-            load_model(model, threads),
+            load_model(model, threads, state),
             wordnet=wordnet,
             gold=gold,
             context=context,

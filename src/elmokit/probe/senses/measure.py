@@ -71,7 +71,8 @@ def probe_senses(
     Args:
         semcor: Directory of SemCor's tag files, or a corpus in the format of the test sets.
         tests: Test sets `X.data.xml`, or directories of them.
-        model: A model, or the name or path of one.
+        model: A model, or the name or path of one. With `state="carry"` it reads SemCor and the
+            test sets as running text, every sentence after those before it.
         wordnet: Directory of WordNet's files; the installed WordNet by default.
         gold: Files of gold keys, one per test set; `X.gold.key.txt` beside each by default.
         context: `"sentence"` compares the word and the mean of its sentence, `"word"` the word
@@ -95,7 +96,8 @@ def probe_senses(
     senses = read_wordnet(wordnet_directory)
     sets = [read_evaluation_set(path, keys) for path, keys in zip(paths, gold_paths, strict=True)]
     corpus = _read_corpus(semcor)
-    networks = {TRAINED: elmo, UNTRAINED: Elmo(untrained_copy(elmo.bilm), threads=elmo.threads)}
+    control = Elmo(untrained_copy(elmo.bilm), state=elmo.state, threads=elmo.threads)
+    networks = {TRAINED: elmo, UNTRAINED: control}
     answers = choose_senses(networks, corpus, sets, senses, context=context, progress=progress)
     data: dict[str, str | Path] = {"semcor": semcor}
     data |= {f"wordnet {path.name}": path for path in wordnet_files(wordnet_directory)}
