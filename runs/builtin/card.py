@@ -19,6 +19,7 @@ from elmokit import formats
 from elmokit.bilm.model import BiLM
 from elmokit.bilm.weights import SOFTMAX
 from elmokit.errors import ElmoError, InputError
+from elmokit.train.batches import make_batch_reader
 from elmokit.train.corpus import Corpus
 from elmokit.train.metrics import METRICS, read_metrics
 from elmokit.train.run_plan import TRAINING, RunPlan
@@ -39,6 +40,8 @@ OPTIMIZERS = {
 TEXTS = {
     "sentences": "whole sentences, each starting from a zero state; both directions read the same "
     "sentences",
+    "passages": "passages of 1 to {} consecutive sentences, each starting from a zero state; both "
+    "directions read the same passages",
     "stream": "one stream of text with carried state, truncated back-propagation",
 }
 CURVE_ROWS = 8
@@ -89,8 +92,7 @@ def _training_fields(run: Path, corpus: Corpus) -> dict[str, str]:
     if not lines:
         raise InputError(f"{run} has no metrics; expected a finished training run")
     last, recipe, train = lines[-1], plan.recipe, corpus.train
-    # A sentence has one more prediction than words, for its end.
-    epochs = last["tokens"] / (train.tokens + train.sentences)
+    epochs = last["tokens"] / make_batch_reader(corpus, recipe).epoch_tokens
     schedule = {
         "linear": f"{recipe.warm_up} warm-up steps, then a linear decay to zero",
         "trapezoid": f"{recipe.warm_up} warm-up steps, a decay to zero in the last "
@@ -101,14 +103,15 @@ def _training_fields(run: Path, corpus: Corpus) -> dict[str, str]:
         "corpus": corpus.fingerprint,
         "corpus_words": f"{train.tokens:,}",
         "corpus_sentences": f"{train.sentences:,}",
-        "start": f"weights of `{plan.start[:12]}…`, widened" if plan.start else "random weights",
+        "start": f"weights of `{plan.start[:12]}…`" if plan.start else "random weights",
         "tokens": f"{last['tokens']:,}",
         "epochs": f"{epochs:.1f}",
         "hours": f"{last['seconds'] / 3600:.1f}",
         "speed": f"{last['tokens'] / max(last['seconds'], 1e-9):,.0f}",
         "steps": f"{last['step']:,}",
         "batch": f"{last['tokens'] / last['step']:,.0f}",
-        "text": TEXTS[recipe.text],
+        "passage": str(recipe.passage),
+        "text": TEXTS[recipe.text].format(recipe.passage),
         "optimizer": OPTIMIZERS[recipe.optimizer],
         "rate": f"{recipe.rate:g}",
         "schedule": schedule[recipe.schedule],
@@ -145,7 +148,7 @@ def _measured_fields(measured: Json) -> dict[str, str]:
         )
     hashes = [[name, f"`{value[:16]}…`"] for name, value in signature["data"].items()]
     return {
-        "perplexity_table": tables.perplexity_table(measured["perplexity"]),
+        "perplexity_table": tables.perplexity_table(measured),
         "tags_table": tables.tags_table(measured["tags"]),
         "tag_train": f"{words['train']:,}",
         "tag_dev": f"{words['dev']:,}",

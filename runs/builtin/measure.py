@@ -92,6 +92,11 @@ def measure(
         results["perplexity"] = general.to_dict()
         hashes["lm-en-test"] = general.signature["data"]
         log(tables.perplexity_line("lm-en-test", results["perplexity"]))
+        # The same text as a reader has it, each sentence after those before it.
+        reader = Elmo(model.bilm, state="carry", threads=model.threads)
+        sentences = data_files.read_sentences(data, "lm-en-test")
+        results["running"] = perplexity(reader, sentences, max_words=max_words).to_dict()
+        log(tables.perplexity_line("lm-en-test, running", results["running"]))
     with section("senses"):
         results["senses"] = {word: _senses(model, control, word, hashes) for word in WORDS}
         log(tables.senses_table(results["senses"]))

@@ -15,7 +15,7 @@ DIRECTIONS = ("forward", "backward")
 def all_tables(measured: Json) -> str:
     """Return all tables, each under a heading."""
     sections = [
-        ("Perplexity", perplexity_table(measured["perplexity"])),
+        ("Perplexity", perplexity_table(measured)),
         ("Tags", tags_table(measured["tags"])),
         ("Senses", senses_table(measured["senses"])),
         ("Neighbors", neighbors_table(measured["neighbors"])),
@@ -26,8 +26,11 @@ def all_tables(measured: Json) -> str:
 
 
 def perplexity_table(measured: Json) -> str:
-    """Return a table of the perplexity of held-out text."""
-    rows = [_perplexity_cells("lm-en-test", measured)]
+    """Return a table of the perplexity of held-out text, sentence by sentence and running."""
+    rows = [
+        _perplexity_cells("lm-en-test, every sentence by itself", measured["perplexity"]),
+        _perplexity_cells("lm-en-test, running (`--state carry`)", measured["running"]),
+    ]
     return markdown_table(["text", "forward", "backward", "mean", "words", "unknown"], rows)
 
 

@@ -92,6 +92,9 @@ def test_measure_and_tables(bilm: BiLM, data: Path) -> None:
     assert json.loads(json.dumps(found)) == found
     expected = perplexity(model, import_module("data_files").read_sentences(data, "lm-en-test"))
     assert found["perplexity"] == expected.to_dict()
+    assert found["running"]["signature"]["state"] == "carry"
+    assert found["running"]["words"] == expected.words
+    assert found["running"]["mean"] != expected.mean
     assert found["tags"]["words"] == {"train": 500, "dev": 10, "test": 10}
     assert found["tags"]["most frequent"]["XPOS"] == {"dev": 1.0, "test": 1.0}
     for kind in ("trained", "untrained"):
@@ -162,7 +165,7 @@ def trained(tmp_path: Path) -> tuple[Path, Path]:
     valid.write_text(TEXT)
     corpus, run = tmp_path / "corpus", tmp_path / "run"
     build_corpus([str(text)], corpus, CorpusOptions(size=12), valid=[str(valid)], processes=1)
-    recipe = RECIPES["recommended"].replace(batch=200)
+    recipe = RECIPES["recommended"].replace(batch=200, text="passages", passage=3)
     pretrain(corpus, run, config=small_config(), recipe=recipe, budget=Budget(tokens=1500))
     return corpus, run
 
@@ -183,6 +186,7 @@ def test_from_a_run_to_its_card(tmp_path: Path, data: Path) -> None:
     assert after.fingerprint in text and "cc-by-sa-3.0" in text
     assert f"{progress['tokens']:,} (" in text
     assert "$" not in text
+    assert "passages of 1 to 3 consecutive sentences" in text
     assert "| `2x11_6_17cnn_1xhighway`, 3 layers of 12 |" in text
     assert f"{measured['perplexity']['forward']:.1f}" in text
     assert "biomedical articles" not in text  # nothing was adapted
