@@ -152,6 +152,35 @@ def test_eight_bits_are_near(bilm: BiLM) -> None:
     assert (np.abs(rows - exact) <= step / 2 + 1e-6).all() and (rows != exact).any()
 
 
+def test_average(bilm: BiLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    average = import_module("average")
+    other = replace(bilm, weights={name: 3 * array for name, array in bilm.weights.items()})
+    for name, array in average.average(bilm, other, 0.75).weights.items():
+        assert array.dtype == np.float32
+        np.testing.assert_allclose(array, 2.5 * bilm.weights[name], rtol=1e-6)
+    for path, model in (("start", bilm), ("end", other)):
+        formats.write(model, tmp_path / path)
+    places = [str(tmp_path / name) for name in ("start", "end", "out")]
+    argv = ["average.py", *places[:2], "--share", "1", "--out", places[2]]
+    monkeypatch.setattr("sys.argv", argv)
+    average.main()
+    assert formats.read(tmp_path / "out").fingerprint == other.fingerprint
+    monkeypatch.setattr("sys.argv", [argv[0], str(tmp_path / "missing"), *argv[2:]])
+    with pytest.raises(SystemExit, match=r"average: .*missing"):
+        average.main()
+
+
+def test_what_cannot_be_averaged(bilm: BiLM) -> None:
+    average = import_module("average").average
+    with pytest.raises(InputError, match=r"share is 1\.5"):
+        average(bilm, bilm, 1.5)
+    with pytest.raises(InputError, match="vocabularies"):
+        average(bilm, replace(bilm, vocabulary=None), 0.5)
+    fewer = {name: array for name, array in bilm.weights.items() if "softmax" not in name}
+    with pytest.raises(InputError, match="differ in their weights"):
+        average(bilm, replace(bilm, weights=fewer), 0.5)
+
+
 def trained(tmp_path: Path) -> tuple[Path, Path]:
     """A corpus, and a run on it of a few steps."""
     from elmokit.train.budget import Budget
