@@ -15,11 +15,12 @@ from elmokit.train.recipe import RECIPES, Recipe, count_shards, get_recipe
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"text": "words"}, "text is 'words'; expected one of sentences, stream"),
+        ({"text": "words"}, "text is 'words'; expected one of sentences, passages, stream"),
         ({"optimizer": "sgd"}, "expected one of adam, adagrad, muon"),
         ({"schedule": "cosine"}, "expected one of linear, trapezoid, constant"),
         ({"sampler": "none"}, "expected one of poisson, log-uniform, full"),
         ({"batch": 0}, "batch is 0; expected a whole number from 1 up"),
+        ({"passage": 0}, "passage is 0; expected a whole number from 1 up"),
         ({"warm_up": -1}, "from 0 up"),
         ({"negatives": 2.5}, "negatives is 2.5"),
         ({"seed": True}, "seed is True"),
