@@ -36,11 +36,11 @@ def average(start: BiLM, end: BiLM, share: float) -> BiLM:
     shapes = [{name: array.shape for name, array in m.weights.items()} for m in (start, end)]
     if shapes[0] != shapes[1]:
         raise InputError("the models differ in their weights; expected a run that widened nothing")
-    weights = {
-        name: (1 - share) * start.weights[name].astype(np.float32) + share * array
-        for name, array in end.weights.items()
-    }
-    return replace(end, weights={name: array.astype(np.float32) for name, array in weights.items()})
+    before, after = (
+        {name: array.astype(np.float32) for name, array in m.weights.items()} for m in (start, end)
+    )
+    weights = {name: (1 - share) * before[name] + share * after[name] for name in after}
+    return replace(end, weights=weights)
 
 
 def main() -> None:

@@ -110,7 +110,6 @@ def _training_fields(run: Path, corpus: Corpus) -> dict[str, str]:
         "speed": f"{last['tokens'] / max(last['seconds'], 1e-9):,.0f}",
         "steps": f"{last['step']:,}",
         "batch": f"{last['tokens'] / last['step']:,.0f}",
-        "passage": str(recipe.passage),
         "text": TEXTS[recipe.text].format(recipe.passage),
         "optimizer": OPTIMIZERS[recipe.optimizer],
         "rate": f"{recipe.rate:g}",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from elmokit.cli.embed_shards import embed_in_shards, is_sharded, shard_options
-from elmokit.cli.engine_options import device_option, dtype_option, threads_option
+from elmokit.cli.engine_options import device_option, dtype_option, state_option, threads_option
 from elmokit.cli.json_lines import print_vectors
 from elmokit.cli.paths import PATH
 from elmokit.cli.proteins import (
@@ -111,13 +111,7 @@ def _parse_layers(
     help="Draw the uses of --word as dots with their sentences, one panel per layer.",
 )
 @click.option("--open", "open_picture", is_flag=True, help="Open the picture in the browser.")
-@click.option(
-    "--state",
-    type=click.Choice(["settled", "zero", "carry"]),
-    default="settled",
-    show_default=True,
-    help="LSTM state at the start of a sentence; carry continues from the sentence before.",
-)
+@state_option
 @dtype_option
 @threads_option
 @device_option

@@ -1,4 +1,4 @@
-"""Options shared by the commands that run a model: its arithmetic, threads and device."""
+"""Options shared by the commands that run a model: its arithmetic, state, threads and device."""
 
 from __future__ import annotations
 
@@ -39,4 +39,15 @@ def device_option(function: F) -> F:
         show_default=True,
         metavar="cpu|cuda|cuda:N|mps|cpu-torch",
         help="Device that runs the network; all but cpu need PyTorch.",
+    )(function)
+
+
+def state_option(function: F) -> F:
+    """Add `--state` to a command."""
+    return click.option(
+        "--state",
+        type=click.Choice(["settled", "zero", "carry"]),
+        default="settled",
+        show_default=True,
+        help="LSTM state at the start of a sentence; carry continues from the sentence before.",
     )(function)

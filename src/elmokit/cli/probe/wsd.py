@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from elmokit.cli.engine_options import state_option
 from elmokit.cli.results import model_options, result_options
 from elmokit.cli.text_options import context_option
 
@@ -40,13 +41,7 @@ if TYPE_CHECKING:
     help="Gold keys of each test set, in the same order.  [default: X.gold.key.txt beside it]",
 )
 @context_option
-@click.option(
-    "--state",
-    type=click.Choice(["settled", "zero", "carry"]),
-    default="settled",
-    show_default=True,
-    help="LSTM state at the start of a sentence; carry continues from the sentence before.",
-)
+@state_option
 @model_options
 @result_options
 def command(
