@@ -21,6 +21,8 @@ from elmokit.probe.tables import table_to_markdown
 from elmokit.storage import write_text
 
 HERE = Path(__file__).parent
+MOST_DATA = 3
+"""Data sets per measurement that the table of signatures shows; its JSON file has all."""
 
 
 def main() -> None:
@@ -85,7 +87,12 @@ def signature_table(measured: dict[str, Measurement]) -> str:
     lines = ["| measurement | model | data | elmokit |", "|---|---|---|---|"]
     for stem, measurement in measured.items():
         signed = measurement["signature"]
-        data = ", ".join(f"{name} {each[:8]}" for name, each in signed["data"].items())
+        names = [
+            f"{len(each)} {name}" if isinstance(each, list) else f"{name} {each[:8]}"
+            for name, each in signed["data"].items()
+        ]
+        more = [f"{len(names) - MOST_DATA} more"] if len(names) > MOST_DATA else []
+        data = ", ".join([*names[:MOST_DATA], *more])
         lines.append(f"| {stem} | {signed['model'][:12]} | {data} | {signed['elmokit']} |")
     return "\n".join(lines)
 
