@@ -152,7 +152,7 @@ def test_eight_bits_are_near(bilm: BiLM) -> None:
     assert (np.abs(rows - exact) <= step / 2 + 1e-6).all() and (rows != exact).any()
 
 
-def test_average(bilm: BiLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_average(bilm: BiLM, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     average = import_module("average")
     other = replace(bilm, weights={name: 3 * array for name, array in bilm.weights.items()})
     for name, array in average.average(bilm, other, 0.75).weights.items():
@@ -167,6 +167,21 @@ def test_average(bilm: BiLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert formats.read(tmp_path / "out").fingerprint == other.fingerprint
     monkeypatch.setattr("sys.argv", [argv[0], str(tmp_path / "missing"), *argv[2:]])
     with pytest.raises(SystemExit, match=r"average: .*missing"):
+        average.main()
+
+    report = tmp_path / "averaged.json"
+    chosen = ["--data", str(data), "--report", str(report), "--out", str(tmp_path / "chosen")]
+    monkeypatch.setattr("sys.argv", [*argv[:3], *chosen])
+    average.main()
+    found = json.loads(report.read_text())
+    assert [row["share"] for row in found["shares"]] == list(average.SHARES)
+    products = [row["single"]["mean"] * row["running"]["mean"] for row in found["shares"]]
+    assert found["share"] == average.SHARES[int(np.argmin(products))]
+    expected = average.average(bilm, other, found["share"])
+    assert formats.read(tmp_path / "chosen").fingerprint == expected.fingerprint
+    assert all(row["running"]["signature"]["state"] == "carry" for row in found["shares"])
+    monkeypatch.setattr("sys.argv", argv[:3] + argv[-2:])
+    with pytest.raises(SystemExit):
         average.main()
 
 
