@@ -20,6 +20,7 @@ from elmokit.bilm.sizes import SIZES
 from elmokit.cli import pretrain as cli
 from elmokit.cli.pretrain import command, render_results
 from elmokit.cli.training_display import describe_report
+from elmokit.cli.training_options import suggest_products
 from elmokit.elmo import Elmo
 from elmokit.errors import ConfigError, FormatError, InputError
 from elmokit.lm import Perplexity
@@ -235,6 +236,23 @@ def test_a_bar_on_a_terminal(
     assert "held-out perplexity" in result.stderr
     assert "loss" not in result.stdout
     assert "words/s" in result.stdout
+
+
+@pytest.mark.parametrize("isa", ["amx", "avx512_bf16", "avx2"])
+def test_faster_products_are_named_where_somebody_looks(
+    isa: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elmokit.engine.native.kernel_available", lambda: True)
+    monkeypatch.setattr("elmokit.engine.native.instruction_set", lambda dtype: isa)
+    suggest_products(None, "cpu")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("elmokit.progress.is_terminal", lambda: True)
+    for products, device in (("float32", "cpu"), ("bfloat16", "cpu"), (None, "cuda")):
+        suggest_products(products, device)
+    assert capsys.readouterr().err == ""
+    suggest_products(None, "cpu")
+    said = capsys.readouterr().err
+    assert said == "" if isa == "avx2" else "with --products bfloat16 it would train" in said
 
 
 # -- wrong use -----------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from elmokit.cli.training_options import (
     parse_form,
     rate_option,
     resume_options,
+    suggest_products,
     valid_option,
     without_none,
 )
@@ -181,6 +182,8 @@ def command(
         click.echo(f"{out}: the run has ended, and its model is there; nothing to do")
         return
     source = TextSource(texts, form, column, valid)
+    if not (resume or auto_resume):
+        suggest_products(products, device)
     try:
         with TrainingDisplay("opening the model") as display:
             if resume:

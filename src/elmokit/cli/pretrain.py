@@ -28,6 +28,7 @@ from elmokit.cli.training_options import (
     parse_budget,
     rate_option,
     resume_options,
+    suggest_products,
     without_none,
 )
 from elmokit.json_text import parse_json
@@ -253,6 +254,8 @@ def command(
                     )
             else:
                 new_recipe = _make_recipe(recipe, changes, device)
+                if not (display.quiet or auto_resume):
+                    suggest_products(products, device)
                 with display:
                     elmo = pretrain(
                         corpus,
