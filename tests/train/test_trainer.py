@@ -210,6 +210,21 @@ def test_muon_learns_the_matrices_of_the_lstms(corpus: Corpus) -> None:
                 assert values.max() < 1.3 * size and np.median(values) > 0.5 * size, name
 
 
+@pytest.mark.parametrize(
+    ("products", "instructions", "expected"),
+    [
+        ("bfloat16", "avx512_bf16", torch.bfloat16),
+        ("bfloat16", "amx", torch.float32),
+        ("float32", "avx512_bf16", torch.float32),
+    ],
+)
+def test_muon_computes_in_bfloat16_where_that_is_faster(
+    products: str, instructions: str, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "instruction_set", lambda dtype: instructions)
+    assert trainer_module._muon_dtype(SENTENCES.replace(products=products)) == expected
+
+
 def test_only_drawn_rows_have_gradients(corpus: Corpus) -> None:
     ours = make_trainer(corpus, SENTENCES)
     own = shard_batches(corpus, SENTENCES, ours.zero_state)

@@ -5,8 +5,9 @@ about U Vᵀ, so that all directions are learned at the same pace, by a few step
 iteration, which needs matrix products only. The update is scaled to the size of Adam's, so that
 both take the same learning rates (Liu et al. 2025, "Muon is scalable for LLM training").
 
-Each matrix is computed by one thread, so the number of threads does not change a bit. Knows nothing
-about networks.
+The iteration may be computed in bfloat16, as its authors do: it only has to bring singular values
+near 1. Momentum and parameters stay in float32. Each matrix is computed by one thread, so the
+number of threads does not change a bit. Knows nothing about networks.
 """
 
 from __future__ import annotations
@@ -39,9 +40,16 @@ class LearnedMatrix(NamedTuple):
 class Muon:
     """The momentum of some matrices, and the step that updates each."""
 
-    def __init__(self, matrices: Sequence[LearnedMatrix]) -> None:
-        """Start with a momentum of zeros."""
-        self._matrices = list(matrices)
+    def __init__(
+        self, matrices: Sequence[LearnedMatrix], dtype: torch.dtype = torch.float32
+    ) -> None:
+        """Start with a momentum of zeros.
+
+        Args:
+            matrices: The matrices to learn.
+            dtype: Type of the numbers in which updates are made orthogonal.
+        """
+        self._matrices, self._dtype = list(matrices), dtype
         self._momenta = [m.values.new_zeros(m.values.shape) for m in matrices]
 
     def __len__(self) -> int:
@@ -61,7 +69,7 @@ class Muon:
         momentum.lerp_(scaled, 1 - MOMENTUM)
         ahead = torch.lerp(scaled, momentum, MOMENTUM)  # Nesterov's
         size = ADAM_SIZE * math.sqrt(max(values.shape))
-        values.sub_(orthogonalize(ahead), alpha=rate * size)
+        values.sub_(orthogonalize(ahead, self._dtype), alpha=rate * size)
         gradient.zero_()
 
     def state(self) -> Tensor:
@@ -75,13 +83,18 @@ class Muon:
             momentum.copy_(part.view_as(momentum))
 
 
-def orthogonalize(matrix: Tensor) -> Tensor:
-    """Return a matrix with the same singular vectors, whose singular values are all near 1."""
+def orthogonalize(matrix: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return a matrix with the same singular vectors, whose singular values are all near 1.
+
+    Args:
+        matrix: The matrix, in float32, as the result is.
+        dtype: Type of the numbers to compute with.
+    """
     a, b, c = _COEFFICIENTS
     is_tall = matrix.shape[0] > matrix.shape[1]
     x = (matrix.t() if is_tall else matrix).contiguous()
-    x = x / (x.norm() + _TINY)
+    x = (x / (x.norm() + _TINY)).to(dtype)
     for _ in range(ITERATIONS):
         gram = x @ x.t()
         x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x.t() if is_tall else x
+    return (x.t() if is_tall else x).float()

@@ -124,7 +124,7 @@ class Trainer:
         self.muon: Muon | None = None
         """Optimizer of the LSTMs' matrices, whose gradients are zero for the other one then."""
         if recipe.optimizer == "muon" and not only_softmax:
-            self.muon = Muon(self._lstm_matrices())
+            self.muon = Muon(self._lstm_matrices(), _muon_dtype(recipe))
         self._threads = ThreadPool(
             max(1, recipe.shards // group.world), "shard", lambda: torch.set_num_threads(1)
         )
@@ -294,6 +294,15 @@ def _check_products(recipe: Recipe, config: BiLMConfig, device: torch.device) ->
             f"{KERNEL_UNITS} cells; it has {config.lstm.cells} cells"
             f"{'' if config.lstm.projection else ' and no projection'}; {expected}"
         )
+
+
+def _muon_dtype(recipe: Recipe) -> torch.dtype:
+    """Return the type in which Muon makes its updates orthogonal: bfloat16 where that is faster.
+
+    PyTorch computes it, and is trusted with AVX512_BF16 only (docs/decisions.md).
+    """
+    fast = recipe.products == "bfloat16" and native.instruction_set("bfloat16") == "avx512_bf16"
+    return torch.bfloat16 if fast else torch.float32
 
 
 def _views(flat: Tensor, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
