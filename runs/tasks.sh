@@ -4,6 +4,9 @@
 # DATA_DIR has the datasets named below, as directories or as .tar.xz (runs/README.md). Runs are
 # stored in WORK_DIR, where the same command continues an interrupted one. The tables and the figure
 # of docs/tasks.md are written to WORK_DIR. Set SEEDS=1 for a quick look.
+#
+# Baselines do not depend on the biLM, so those that were measured before (tasks/measured) are not trained
+# again; BASELINES=new trains them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 usage="usage: runs/tasks.sh DATA_DIR WORK_DIR"
@@ -32,6 +35,14 @@ while read -r name task dataset extension runs shares; do
     [ "$extension" = - ] && extension=""
     options=()
     for share in ${shares//,/ }; do options+=(--share "$share"); done
+    if [ "${BASELINES:-measured}" = measured ]; then
+        for run in "$here/tasks/measured/$name"/baseline-*; do
+            if [ -d "$run" ] && [ ! -e "$work/$name/${run##*/}" ]; then
+                mkdir -p "$work/$name"
+                cp -r "$run" "$work/$name/"
+            fi
+        done
+    fi
     echo "== $name"
     "$python" -m elmokit task compare "$task" --seeds "$runs" --out "$work/$name" "${options[@]}" \
         --train "$directory/train$extension" --dev "$directory/dev$extension" \

@@ -68,3 +68,25 @@ def test_the_documentation_has_what_was_measured(page: Any) -> None:
         assert line in text
     shown = (REPOSITORY / "docs" / "tasks.svg").read_text(encoding="utf-8")
     assert shown == page.picture(measured)
+
+
+def test_measured_baselines_count_as_done(page: Any) -> None:
+    """tasks.sh takes them over, since they are of today's presets and not of the biLM."""
+    pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
+    from elmokit.tasks.settings import Settings
+    from elmokit.tasks.systems import make_trial, without_elmo
+    from elmokit.tasks.trials import read_outcome
+
+    directory = REPOSITORY / "runs" / "tasks" / "measured"
+    taken = 0
+    for name, comparison in page.read(directory).items():
+        settings = without_elmo(Settings.from_dict(comparison["settings"], name))
+        for row in comparison["rows"]:
+            for seed, score in enumerate(row["baseline"]["scores"]):
+                trial = make_trial(settings.replace(seed=seed, share=row["share"]))
+                outcome = read_outcome(
+                    directory / name / trial.name, trial, comparison["data"], None
+                )
+                assert outcome is not None and outcome.main(comparison["score"]) == score
+                taken += 1
+    assert taken == len(list(directory.glob("*/*/outcome.json"))) > 0
