@@ -9,7 +9,8 @@ last line is JSON.
 
 The lines before say how many floating-point operations the matrix products of characters, LSTM and
 softmax take per word, two for each multiplication, how long they would take at this machine's
-limit, and which part of all CPU time that is: nothing can train in less. The limit is that of
+limit, and which part of all CPU time that is: nothing can train in less. (The products of Muon do
+not count: they are the same for any number of words per step.) The limit is that of
 `elmo bench --limits`, but for one thread and in CPU time, too. Characters are computed once for
 each distinct word of a shard, so their part depends on the text.
 
@@ -43,7 +44,9 @@ from elmokit.engine.work import character_weights
 from elmokit.nn import bfloat16, convolution, language_model, lstm, softmax
 from elmokit.train import RECIPES, Budget, TrainingReport, loop, pretrain, trainer
 from elmokit.train.corpus import Corpus
+from elmokit.train.muon import Muon
 from elmokit.train.optimizer import PartitionedOptimizer
+from elmokit.train.recipe import OptimizerName
 from trainer_data import made_up_corpus
 
 WARM_UP_STEPS = 2
@@ -149,6 +152,7 @@ def instrument(clock: PhaseClock) -> None:
         (SUM, trainer.Trainer, "_sum_gradients"),
         ("step: norm", trainer, "_square"),
         ("step: optimizer", PartitionedOptimizer, "step"),
+        ("step: Muon", Muon, "step"),
         (STEP, trainer.Trainer, "train_step"),
         ("text: encoding", loop, "encode_distinct_words"),
     ):
@@ -164,6 +168,9 @@ def main() -> None:
     parser.add_argument("--width", type=int, help="width of a layer, instead of the size's")
     parser.add_argument(
         "--products", choices=get_args(native.Products), default="float32", help="as in `Recipe`"
+    )
+    parser.add_argument(
+        "--optimizer", choices=get_args(OptimizerName), help="instead of the recipe's"
     )
     parser.add_argument("--steps", type=int, default=20, help="steps to measure [default: 20]")
     parser.add_argument("--batch", type=int, help="words per step, instead of the recipe's")
@@ -194,7 +201,10 @@ def main() -> None:
                 folder / "run",
                 config=architecture(arguments),
                 recipe=RECIPES[arguments.recipe].replace(
-                    shards=arguments.shards, products=arguments.products, batch=arguments.batch
+                    shards=arguments.shards,
+                    products=arguments.products,
+                    optimizer=arguments.optimizer,
+                    batch=arguments.batch,
                 ),
                 budget=Budget(tokens=10**15),
                 checkpoint_minutes=1e9,
