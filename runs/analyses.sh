@@ -68,9 +68,9 @@ once change change cell culture expression plate mouse current model host \
 #    runs/tasks.sh in the same WORK_DIR, which trains the tasks without an analysis of their own.
 analysis() { # analysis KIND TASK RUNS DATA END MORE…
     local kind=$1 task=$2 runs=$3 files end=$5
+    [[ " ${TASKS:-nli ner srl qa} " == *" $task "* ]] || return 0
     files=$(set_of "$4")
     shift 5
-    [[ " ${TASKS:-nli ner srl qa} " == *" $task "* ]] || return 0
     once "$kind-$task" analyze "$kind" "$task" --runs "$work/$runs" \
         --train "$files/train$end" --dev "$files/dev$end" --test "$files/test$end" "$@"
 }

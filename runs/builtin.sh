@@ -58,22 +58,29 @@ if [ ! -e "$work/corpus/corpus.json" ]; then
     "${elmo[@]}" corpus "$train" "$more" --valid "$valid" --vocabulary "$work/first/vocab.txt" \
         --out "$work/corpus"
 fi
-pretrain "$work/corpus" "$work/run" --start "$work/first" --config "$here/builtin/config.json" \
-    --optimizer muon --tokens 12000000 --rate 0.004 --warm-up 100
+pretrain "$work/corpus" "$work/second-run" --start "$work/first" \
+    --config "$here/builtin/config.json" --optimizer muon --tokens 12000000 --rate 0.004 --warm-up 100
+if [ ! -e "$work/second/manifest.json" ]; then
+    "$python" "$here/builtin/pack.py" "$work/second-run" "$work/second"
+fi
 
-# 3. Pack in float16 for the package, and measure what that costs.
+# 3. Train on passages of several sentences.
+pretrain "$work/corpus" "$work/run" --start "$work/second" --optimizer muon --text passages \
+    --products bfloat16 --tokens 36000000 --rate 0.004 --warm-up 100 --seed 1
+
+# 4. Pack in float16 for the package, and measure what that costs.
 if [ ! -e "$work/packed.json" ]; then
     "$python" "$here/builtin/pack.py" "$work/run" "$work/model" --data "$data" \
         --report "$work/packed.json"
 fi
 
-# 4. Adapt the model to biomedical articles, for the table of before and after.
+# 5. Adapt the model to biomedical articles, for the table of before and after.
 if [ ! -e "$work/biomed/manifest.json" ]; then
     "${elmo[@]}" finetune "$work/model" "$biomed_train" --valid "$biomed_valid" \
-        --out "$work/biomed" --tokens 2000000 --shards 2 --seed 0
+        --out "$work/biomed" --tokens 2000000 --products bfloat16 --shards 2 --seed 0
 fi
 
-# 5. Measure the model and write its card.
+# 6. Measure the model and write its card.
 if [ ! -e "$work/measured.json" ]; then
     "$python" "$here/builtin/measure.py" "$work/model" --adapted "$work/biomed" --data "$data" \
         --out "$work/measured.json"

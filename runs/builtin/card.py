@@ -44,6 +44,7 @@ TEXTS = {
     "directions read the same passages",
     "stream": "one stream of text with carried state, truncated back-propagation",
 }
+PRODUCTS = {"float32": "float32", "bfloat16": "factors rounded to bfloat16, sums in float32"}
 CURVE_ROWS = 8
 """Evaluations shown in the table of the training curve, at most."""
 
@@ -116,6 +117,7 @@ def _training_fields(run: Path, corpus: Corpus) -> dict[str, str]:
         "schedule": schedule[recipe.schedule],
         "clip": f"{recipe.clip:g}",
         "sampler": SAMPLERS[recipe.sampler].format(f"{recipe.negatives:,}"),
+        "products": PRODUCTS[recipe.products],
         "dropout": f"{recipe.dropout:g}" if recipe.dropout else "none",
         "seed": str(recipe.seed),
         "curve": _curve_table([line for line in lines if "perplexity" in line]),
