@@ -35,7 +35,7 @@ def test_all_directions_become_equal(shape: tuple[int, int], scale: float) -> No
 
 @pytest.mark.parametrize("shape", [(40, 90), (90, 40)])
 def test_bfloat16_is_nearly_the_same(shape: tuple[int, int]) -> None:
-    """Three significant digits, while the iteration itself leaves singular values at 0.7 to 1.2."""
+    """Eight significant bits, while the iteration itself leaves singular values at 0.7 to 1.2."""
     matrix = random_matrix(shape)
     exact, found = orthogonalize(matrix), orthogonalize(matrix, torch.bfloat16)
     assert found.dtype == torch.float32 and not torch.equal(found, exact)
