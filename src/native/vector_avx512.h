@@ -18,7 +18,7 @@ struct Vector {
     using Activation = std::int8_t;
 
     static constexpr int lanes = 16;
-    static constexpr int rows = 7;  // 7 x 4 sums and 4 weights fill the 32 registers
+    static constexpr int rows = 6;  // 6 x 4 sums leave registers for 6 activations or 4 weights
     static constexpr int code_group = 4;
     static constexpr int code_bias = 128;
 
@@ -68,14 +68,13 @@ struct Vector {
     static Codes load_codes(const std::uint8_t* p) { return _mm512_loadu_si512(p); }
 
     /// sums += weights · the code_group activations at p, in every lane. Written in assembly,
-    /// because GCC 12 moves the sums to memory and back around the intrinsic.
+    /// because GCC 12 moves the sums to memory and back around the intrinsic. The activations come from
+    /// a register, into which the compiler loads them once for all weights: if each instruction read
+    /// them from memory, a core that starts two of them per cycle would wait for its two loads.
     static void dot(I& sums, Codes weights, const Activation* p) {
-        struct Four {
-            Activation codes[4];
-        };
-        asm("vpdpbusd %2%{1to16%}, %1, %0"
-            : "+v"(sums)
-            : "v"(weights), "m"(*reinterpret_cast<const Four*>(p)));
+        std::int32_t four;
+        __builtin_memcpy(&four, p, sizeof four);
+        asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(weights), "v"(_mm512_set1_epi32(four)));
     }
 
     /// Rounds to integers, stores them as codes and returns them.

@@ -25,12 +25,9 @@ struct PairProducts<avx512_bf16::Vector> {
     /// sums += weights · the two activations at p, in every lane. In assembly, as the dot product of
     /// vector_avx512.h; so the file needs no other options of the compiler than AVX-512.
     static void dot(V::F& sums, Pairs<V>::Vector weights, const std::uint16_t* p) {
-        struct Two {
-            std::uint16_t codes[2];
-        };
-        asm("vdpbf16ps %2%{1to16%}, %1, %0"
-            : "+v"(sums)
-            : "v"(weights), "m"(*reinterpret_cast<const Two*>(p)));
+        std::int32_t two;
+        __builtin_memcpy(&two, p, sizeof two);
+        asm("vdpbf16ps %2, %1, %0" : "+v"(sums) : "v"(weights), "v"(_mm512_set1_epi32(two)));
     }
 
     static void round(V::F x, std::uint16_t* out) {
