@@ -348,6 +348,21 @@ def _tile_softmax(rng: np.random.Generator) -> Arguments:
     return {**arguments, "isa": _isa(rng, "bfloat16")}
 
 
+def _multiply(rng: np.random.Generator) -> Arguments:
+    rows, depth, columns = (int(rng.integers(low, 700)) for low in (0, 1, 1))
+    a_transposed, b_transposed = bool(rng.integers(2)), bool(rng.integers(2))
+    return {
+        "isa": _isa(rng),
+        "a": _floats(rng, *((depth, rows) if a_transposed else (rows, depth))),
+        "a_transposed": a_transposed,
+        "b": _floats(rng, *((columns, depth) if b_transposed else (depth, columns))),
+        "b_transposed": b_transposed,
+        "bias": _floats(rng, columns) if rng.integers(2) else None,
+        "out": _floats(rng, rows, columns),
+        "add": bool(rng.integers(2)),
+    }
+
+
 def _tile_affine(rng: np.random.Generator, backward: bool) -> Arguments:
     rows, inputs, outputs = (int(rng.integers(low, 70)) for low in (0, 1, 1))
     shared = {
@@ -407,6 +422,7 @@ VALID_CALLS: dict[str, Callable[[np.random.Generator], Arguments]] = {
     "tile_softmax": _tile_softmax,
     "tile_affine_forward": lambda rng: _tile_affine(rng, backward=False),
     "tile_affine_backward": lambda rng: _tile_affine(rng, backward=True),
+    "multiply": _multiply,
     "measure_products": _measure_products,
     "measure_reads": _measure_reads,
     "plan": _plan,
@@ -442,6 +458,7 @@ OUTPUTS = {
         "d_projection",
     ),
     "tile_softmax": ("hidden_gradient", "weight_gradient", "bias_gradient"),
+    "multiply": ("out",),
     "tile_affine_forward": ("y",),
     "tile_affine_backward": ("d_x", "d_weight", "d_bias"),
 }

@@ -100,6 +100,22 @@ def lstm_backward(
 ) -> None:
     """Run the backward pass of a layer; writes the last four arrays, see `train_lstm.h`."""
 
+INTEL_CPU: bool
+"""Whether Intel made this CPU."""
+
+def multiply(
+    isa: str,
+    a: _Floats,
+    a_transposed: bool,
+    b: _Floats,
+    b_transposed: bool,
+    bias: _Floats | None,
+    out: _Floats,
+    add: bool,
+    /,
+) -> None:
+    """Write a·b + bias to out, or add it. A factor may be stored transposed."""
+
 SOFTMAX_COLUMNS: int
 """The number of columns of a block of logits is a multiple of this."""
 

@@ -15,6 +15,7 @@
 #include "cpu.h"
 #include "python.h"
 #include "train_checks.h"
+#include "train_products.h"
 
 namespace nb = nanobind;
 using namespace elmokit;
@@ -225,14 +226,42 @@ double softmax(const std::string& isa, int candidates, nb::handle logits_, nb::h
     });
 }
 
+void multiply(const std::string& isa, nb::handle a_, bool a_transposed, nb::handle b_,
+              bool b_transposed, nb::handle bias_, nb::handle out_, bool add) {
+    const Kernels& kernels = find_kernels(isa, Dtype::float32);
+    const Table a("a", a_), b("b", b_);
+    const Optional<const float, 1> bias("bias", bias_);
+    const Array<float, 2> out("out", out_);
+    const std::ptrdiff_t rows = a.shape(a_transposed), depth = a.shape(!a_transposed);
+    const std::ptrdiff_t columns = b.shape(!b_transposed);
+    check_size("the number of rows", rows, 0, kMaxRows);
+    check_size("the depth", depth, 1, kMaxRows);
+    check_size("the number of columns", columns, 1, kMaxRows);
+    if (b.shape(b_transposed) != depth)
+        refuse("b: axis " + std::to_string(int(b_transposed)) + " has the size " +
+               std::to_string(b.shape(b_transposed)) + "; expected " + std::to_string(depth));
+    bias.check_shape({columns});
+    out.check_shape({rows, columns});
+    check_disjoint({a, b, out});
+    bias.check_disjoint_from({out});
+    without_gil([&] {
+        run_product(kernels,
+                    {static_cast<int>(rows), static_cast<int>(depth), static_cast<int>(columns),
+                     a.data(), a_transposed, b.data(), b_transposed, bias.data(), out.data(), add});
+    });
+}
+
 }  // namespace
 
 void bind_training(nb::module_& m) {
     m.attr("PADDED_FILTERS") = kPaddedFilters;
     m.def("convolution_forward", &convolution_forward);
     m.def("convolution_backward", &convolution_backward);
+    m.attr("INTEL_CPU") = made_by_intel();
+    m.def("multiply", &multiply, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg().none(), nb::arg(), nb::arg());
     m.attr("SOFTMAX_COLUMNS") = kSoftmaxColumns;
     m.def("softmax", &softmax, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg().none() = nb::none(),
-          nb::arg().none() = nb::none(), nb::arg().none() = nb::none());
+          nb::arg(), nb::arg(), nb::arg().none() = nb::none(), nb::arg().none() = nb::none(),
+          nb::arg().none() = nb::none());
 }

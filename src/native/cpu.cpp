@@ -97,4 +97,12 @@ const Kernels& find_kernels(const std::string& name, Dtype dtype) {
     throw std::invalid_argument("the instruction set " + name + " is not supported by this CPU");
 }
 
+bool made_by_intel() {
+#if defined(__x86_64__)
+    return __builtin_cpu_is("intel");
+#else
+    return false;
+#endif
+}
+
 }  // namespace elmokit

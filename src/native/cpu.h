@@ -15,4 +15,8 @@ std::vector<std::string> instruction_sets(Dtype dtype);
 /// Returns the kernels of an instruction set; throws std::invalid_argument if it is not supported.
 const Kernels& find_kernels(const std::string& name, Dtype dtype);
 
+/// Whether Intel made this CPU, for which its library MKL, that PyTorch multiplies by, uses
+/// AVX-512.
+bool made_by_intel();
+
 }  // namespace elmokit

@@ -23,6 +23,7 @@ from elmokit.engine import native
 from elmokit.engine.batching import IntArray
 from elmokit.engine.native import Products
 from elmokit.nn.kernel import to_kernel_array
+from elmokit.nn.products import affine as float32_affine
 
 if native.kernel_available():
     from elmokit import _native
@@ -31,7 +32,7 @@ if native.kernel_available():
 def affine(x_NI: Tensor, weight_IO: Tensor, bias_O: Tensor, products: Products) -> Tensor:
     """Return x·W + bias."""
     if products == "float32":
-        return torch.addmm(bias_O, x_NI, weight_IO)
+        return float32_affine(x_NI, weight_IO, bias_O)
     y_NO: Tensor = _Affine.apply(x_NI, weight_IO, bias_O)  # type: ignore[no-untyped-call]
     return y_NO
 

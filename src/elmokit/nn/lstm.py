@@ -25,6 +25,7 @@ from elmokit.engine.batching import IntArray
 from elmokit.engine.native import Products
 from elmokit.nn.bfloat16 import BFloat16LSTM
 from elmokit.nn.kernel import kernel_supports, to_kernel_array
+from elmokit.nn.products import multiply
 
 if native.kernel_available():
     from elmokit import _native
@@ -133,7 +134,7 @@ def _plain_lstm(
 
 
 class _KernelLSTM(torch.autograd.Function):
-    """The steps run in the kernel; the large products, which are not sequential, in PyTorch."""
+    """The steps run in the kernel; for the large products, see `products.py`."""
 
     @staticmethod
     def forward(
@@ -148,7 +149,7 @@ class _KernelLSTM(torch.autograd.Function):
         bias_G: Tensor,
         projection_HP: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        gates_NG = torch.addmm(bias_G, x_NP, input_PG)  # replaced by the gates' values
+        gates_NG = multiply(x_NP, input_PG, bias_G)  # replaced by the gates' values
         cells_NH = x_NP.new_empty(len(x_NP), config.cells)
         cell_outputs_NH = torch.empty_like(cells_NH)  # before the projection
         outputs_NP = x_NP.new_empty(len(x_NP), config.width)
@@ -189,18 +190,18 @@ class _KernelLSTM(torch.autograd.Function):
         )
         previous_NP = torch.cat([h_BP, outputs_NP.index_select(0, _previous_rows(ctx.alive))])
         sizes = [x_NP.shape[1], previous_NP.shape[1]]
-        both_PG = torch.cat([x_NP, previous_NP], 1).t() @ d_gates_NG
+        both_PG = multiply(torch.cat([x_NP, previous_NP], 1).t(), d_gates_NG)
         d_input_PG, d_recurrent_PG = torch.split(both_PG, sizes)
         return (
             None,
             None,
-            d_gates_NG @ input_PG.t() if ctx.needs_input_grad[2] else None,
+            multiply(d_gates_NG, input_PG.t()) if ctx.needs_input_grad[2] else None,
             d_hidden_BP,
             d_cell_BH,
             d_input_PG,
             d_recurrent_PG,
             d_gates_NG.sum(0),
-            cell_outputs_NH.t() @ d_projected_NP if ctx.needs_input_grad[8] else None,
+            multiply(cell_outputs_NH.t(), d_projected_NP) if ctx.needs_input_grad[8] else None,
         )
 
 

@@ -22,6 +22,7 @@ from elmokit.engine import native
 from elmokit.engine.native import Products
 from elmokit.errors import InputError
 from elmokit.nn.kernel import kernel_supports, to_kernel_array
+from elmokit.nn.products import add_product, multiply
 from elmokit.nn.samplers import Candidates
 
 if native.kernel_available():
@@ -145,7 +146,6 @@ class _SoftmaxLoss(torch.autograd.Function):
         h_NP, rows_RP, bias_R = h_NP.contiguous(), rows_RP.contiguous(), bias_R.contiguous()
         target_rows_N = target_rows_N.contiguous()
         size, isa = len(correction_S), native.instruction_set(products)
-        rows_SP = rows_RP[:size]
         columns = -(-size // _native.SOFTMAX_COLUMNS) * _native.SOFTMAX_COLUMNS
         bias_X = bias_R.new_full((columns,), -torch.inf)  # X: S, padded
         torch.add(bias_R[:size], correction_S, out=bias_X[:size])
@@ -176,12 +176,14 @@ class _SoftmaxLoss(torch.autograd.Function):
             return h_NP.new_tensor(loss)
         block = _block_rows(columns)
         logits_BX = h_NP.new_zeros(min(block, len(h_NP)), columns)
+        # The padding has a bias of minus infinity, so any row may fill it, if there are as many.
+        used = columns if len(rows_RP) >= columns else size
         loss = 0.0
         for start in range(0, len(h_NP), block):
             at = slice(start, start + block)
             h = h_NP[at]
             logits = logits_BX[: len(h)]
-            torch.mm(h, rows_SP.t(), out=logits[:, :size])
+            multiply(h, rows_RP[:used].t(), out_MN=logits[:, :used])
             loss += _native.softmax(
                 isa,
                 size,
@@ -196,9 +198,9 @@ class _SoftmaxLoss(torch.autograd.Function):
                 None if dbias_X is None else dbias_X.numpy(),
             )
             if dh_NP is not None:
-                dh_NP[at].addmm_(logits[:, :size], rows_SP)
+                add_product(dh_NP[at], logits[:, :used], rows_RP[:used])
             if drows_RP is not None:
-                drows_RP[:size].addmm_(logits[:, :size].t(), h)
+                add_product(drows_RP[:used], logits[:, :used].t(), h)
         return h_NP.new_tensor(loss)
 
     @staticmethod
