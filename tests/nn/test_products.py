@@ -104,10 +104,10 @@ def test_gradients_of_an_affine_map(isa: str, by_kernel: Callable[[str], None]) 
     plain = torch.addmm(inputs[2], *inputs[:2])
     wanted = [plain, *torch.autograd.grad(plain, inputs, d_y)]
     by_kernel(isa)
-    y = products.affine(*inputs)
+    y = products.float32_affine(*inputs)
     for found, expected in zip([y, *torch.autograd.grad(y, inputs, d_y)], wanted, strict=True):
         assert torch.equal(found, expected)
-    y = products.affine(inputs[0].detach(), weight, inputs[2].detach())
+    y = products.float32_affine(inputs[0].detach(), weight, inputs[2].detach())
     (d_weight,) = torch.autograd.grad(y, [weight], d_y)
     assert torch.equal(d_weight, wanted[2])
 

@@ -23,7 +23,7 @@ from elmokit.engine import native
 from elmokit.engine.batching import IntArray
 from elmokit.engine.native import Products
 from elmokit.nn.kernel import to_kernel_array
-from elmokit.nn.products import affine as float32_affine
+from elmokit.nn.products import float32_affine
 
 if native.kernel_available():
     from elmokit import _native

@@ -52,11 +52,11 @@ def add_product(out_MN: Tensor, a_MK: Tensor, b_KN: Tensor) -> None:
         out_MN.addmm_(a_MK, b_KN)
 
 
-def affine(x_MI: Tensor, weight_IO: Tensor, bias_O: Tensor) -> Tensor:
+def float32_affine(x_MI: Tensor, weight_IO: Tensor, bias_O: Tensor) -> Tensor:
     """Return x·W + bias, with gradients."""
     if not kernel_multiplies(x_MI, weight_IO):
         return torch.addmm(bias_O, x_MI, weight_IO)
-    y_MO: Tensor = _Affine.apply(x_MI, weight_IO, bias_O)  # type: ignore[no-untyped-call]
+    y_MO: Tensor = _Float32Affine.apply(x_MI, weight_IO, bias_O)  # type: ignore[no-untyped-call]
     return y_MO
 
 
@@ -86,7 +86,7 @@ def _multiply(a_MK: Tensor, b_KN: Tensor, bias_N: Tensor | None, out_MN: Tensor,
     )
 
 
-class _Affine(torch.autograd.Function):
+class _Float32Affine(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x_MI: Tensor, weight_IO: Tensor, bias_O: Tensor) -> Tensor:
         ctx.save_for_backward(x_MI, weight_IO)
