@@ -60,7 +60,8 @@ struct LinearOut {
     std::ptrdiff_t panel_stride;
     std::ptrdiff_t row_stride;
     int columns;
-    float clip;  // infinity: no clipping
+    float clip;        // infinity: no clipping
+    bool add = false;  // to the values before
 };
 
 /// Where a highway writes. Its panels hold the carry gate in the first two vectors, and the

@@ -12,9 +12,8 @@
 
 namespace elmokit {
 
-/// Linear map: clip(x·W + bias).
-template <class V>
-void linear(const Rows& a, const Panels& w, Span panels, Span rows, const LinearOut& out) {
+template <class V, bool add>
+void write_linear(const Rows& a, const Panels& w, Span panels, Span rows, const LinearOut& out) {
     const auto finish = [&](int panel, int row, const float* products) {
         const float* bias = w.bias + static_cast<std::ptrdiff_t>(panel) * panel_width<V>;
         float* target = out.values + panel * out.panel_stride + row * out.row_stride;
@@ -22,13 +21,25 @@ void linear(const Rows& a, const Panels& w, Span panels, Span rows, const Linear
         for (int v = 0; v < panel_width<V> && v < columns; v += V::lanes) {
             const typename V::F sum = V::add(V::load(products + v), V::load(bias + v));
             const typename V::F y = clamp<V>(sum, out.clip);
-            if (columns - v >= V::lanes)
-                V::store(target + v, y);
-            else
-                V::store_first(target + v, y, columns - v);
+            if (columns - v >= V::lanes) {
+                V::store(target + v, add ? V::add(V::load(target + v), y) : y);
+            } else {
+                float before[V::lanes] = {};
+                for (int c = 0; add && c < columns - v; ++c) before[c] = target[v + c];
+                V::store_first(target + v, add ? V::add(V::load(before), y) : y, columns - v);
+            }
         }
     };
     multiply_any<V>(a, w, panels, rows, finish);
+}
+
+/// Linear map: clip(x·W + bias), which may be added to what is there.
+template <class V>
+void linear(const Rows& a, const Panels& w, Span panels, Span rows, const LinearOut& out) {
+    if (out.add)
+        write_linear<V, true>(a, w, panels, rows, out);
+    else
+        write_linear<V, false>(a, w, panels, rows, out);
 }
 
 /// Highway: g·relu(x·W_t + b_t) + (1 - g)·x with g = sigmoid(x·W_c + b_c).

@@ -12,11 +12,10 @@ namespace elmokit {
 
 namespace {
 
-/// Number of k that are multiplied at a time: so few that what is packed of them stays in the
-/// cache.
-constexpr int kChunkDepth = 256;
-/// Floats of a cache line, which is read once.
-constexpr std::ptrdiff_t kLine = 16;
+// The parts that are multiplied at a time stay in the second-level cache: a block of rows of a, and
+// a panel of b.
+constexpr int kChunkDepth = 512;
+constexpr int kBlockRows = 192;
 
 /// Memory of malloc: for memory that the system has to map and clear in each call, that takes
 /// longer than packing. (train/malloc.py keeps malloc from returning it.)
@@ -28,14 +27,52 @@ using Floats = std::unique_ptr<float[], Free>;
 
 Floats floats(std::size_t count) { return Floats(new (Free::kAlignment) float[count]); }
 
-/// Writes the transpose of a matrix; `stride` is the number of floats from one row to the next.
+typedef float Four __attribute__((vector_size(16)));
+
+Four load(const float* p) {
+    Four four;
+    __builtin_memcpy(&four, p, sizeof four);
+    return four;
+}
+
+void store(float* p, Four four) { __builtin_memcpy(p, &four, sizeof four); }
+
+/// Writes the transpose of four rows of four; `stride` is the number of floats from one row to the
+/// next.
+void transpose_four(const float* from, std::ptrdiff_t from_stride, float* to,
+                    std::ptrdiff_t to_stride) {
+    const Four a = load(from), b = load(from + from_stride);
+    const Four c = load(from + 2 * from_stride), d = load(from + 3 * from_stride);
+    const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const Four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    store(to, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
+    store(to + to_stride, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+    const Four last_ab = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Four last_cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    store(to + 2 * to_stride, __builtin_shufflevector(last_ab, last_cd, 0, 1, 4, 5));
+    store(to + 3 * to_stride, __builtin_shufflevector(last_ab, last_cd, 2, 3, 6, 7));
+}
+
+/// Writes the transpose of a matrix. The rows of the next cache lines are fetched meanwhile: the
+/// CPU does not see by itself that they will be read.
 void transpose(const float* from, std::ptrdiff_t from_stride, std::ptrdiff_t rows,
                std::ptrdiff_t columns, float* to, std::ptrdiff_t to_stride) {
-    for (std::ptrdiff_t r0 = 0; r0 < rows; r0 += kLine) {
-        const std::ptrdiff_t end = std::min(rows, r0 + kLine);
-        for (std::ptrdiff_t c = 0; c < columns; ++c)
-            for (std::ptrdiff_t r = r0; r < end; ++r)
-                to[c * to_stride + r] = from[r * from_stride + c];
+    constexpr std::ptrdiff_t kLine = 16;  // floats of a cache line, which is written at once
+    for (std::ptrdiff_t first = 0; first < rows; first += kLine) {
+        const std::ptrdiff_t end = std::min(rows, first + kLine);
+        for (std::ptrdiff_t c = 0; c < columns; c += 4) {
+            if (c % kLine == 0)
+                for (std::ptrdiff_t next = end; next < std::min(rows, end + kLine); ++next)
+                    __builtin_prefetch(from + next * from_stride + c);
+            std::ptrdiff_t r = first;
+            if (c + 4 <= columns)
+                for (; r + 4 <= end; r += 4)
+                    transpose_four(from + r * from_stride + c, from_stride, to + c * to_stride + r,
+                                   to_stride);
+            for (; r < end; ++r)
+                for (std::ptrdiff_t k = c; k < std::min(columns, c + 4); ++k)
+                    to[k * to_stride + r] = from[r * from_stride + k];
+        }
     }
 }
 
@@ -50,21 +87,25 @@ class Multiplication {
           bias_(std::size_t(panels_) * width_) {
         const std::size_t depth = std::min(product.depth, kChunkDepth);
         packed_ = floats(bias_.size() * depth);
-        if (copies_a()) a_ = floats(std::size_t(product.rows) * depth);
-        if (product.add || product.depth > kChunkDepth)
-            sums_ = floats(std::size_t(product.rows) * width_);
+        if (copies_a()) a_ = floats(std::min(product.rows, kBlockRows) * depth);
         if (product.bias) std::copy_n(product.bias, product.columns, bias_.begin());
     }
 
     void run() {
+        const std::ptrdiff_t columns = product_.columns;
         for (int first = 0; first < product_.depth; first += kChunkDepth) {
             const int depth = std::min(product_.depth - first, kChunkDepth);
-            check_interrupts();
             pack(first, depth);
-            const Rows a = factors(first, depth);
-            for (int panel = 0; panel < panels_; ++panel) {
+            if (first > 0) std::fill(bias_.begin(), bias_.end(), 0.0f);  // it was added once
+            const Panels b{packed_.get(), nullptr, nullptr, bias_.data(), depth};
+            for (int row = 0; row < product_.rows; row += kBlockRows) {
                 check_interrupts();
-                multiply(a, panel, depth, first > 0);
+                const int end = std::min(product_.rows, row + kBlockRows);
+                const LinearOut out{
+                    product_.out + row * columns, width_, columns, product_.columns, INFINITY,
+                    product_.add || first > 0};
+                kernels_.linear(factors({row, end}, first, depth), b, {0, panels_}, {0, end - row},
+                                out);
             }
         }
     }
@@ -99,33 +140,20 @@ class Multiplication {
             std::fill_n(last + std::ptrdiff_t{k} * width_, padding, 0.0f);
     }
 
-    /// Some columns of a, one after another in memory.
-    Rows factors(int first, int depth) {
-        if (!copies_a()) return {product_.a, product_.depth, nullptr, 0, nullptr, nullptr};
-        const std::ptrdiff_t rows = product_.rows;
-        if (product_.a_transposed)
-            transpose(product_.a + first * rows, rows, depth, rows, a_.get(), depth);
-        else
-            for (std::ptrdiff_t r = 0; r < rows; ++r)
-                std::copy_n(product_.a + r * product_.depth + first, depth, a_.get() + r * depth);
+    /// Some rows of a, the k of a chunk one after another in memory.
+    Rows factors(Span rows, int first, int depth) {
+        const std::ptrdiff_t count = rows.end - rows.begin;
+        if (product_.a_transposed) {
+            transpose(product_.a + std::ptrdiff_t{first} * product_.rows + rows.begin,
+                      product_.rows, depth, count, a_.get(), depth);
+        } else {
+            const std::ptrdiff_t stride = product_.depth;
+            const float* const from = product_.a + rows.begin * stride + first;
+            if (!copies_a()) return {from, stride, nullptr, 0, nullptr, nullptr};
+            for (std::ptrdiff_t r = 0; r < count; ++r)
+                std::copy_n(from + r * stride, depth, a_.get() + r * depth);
+        }
         return {a_.get(), depth, nullptr, 0, nullptr, nullptr};
-    }
-
-    /// Multiplies with a panel. The bias is added with the first products.
-    void multiply(const Rows& a, int panel, int depth, bool continues) {
-        const std::ptrdiff_t column = std::ptrdiff_t{panel} * width_, columns = product_.columns;
-        const auto count = static_cast<int>(std::min<std::ptrdiff_t>(columns - column, width_));
-        const bool add = product_.add || continues;
-        float* const out = product_.out + column;
-        if (continues) std::fill_n(bias_.begin() + column, count, 0.0f);
-        const Panels b{packed_.get() + column * depth, nullptr, nullptr, bias_.data() + column,
-                       depth};
-        kernels_.linear(a, b, {0, 1}, {0, product_.rows},
-                        add ? LinearOut{sums_.get(), 0, width_, count, INFINITY}
-                            : LinearOut{out, 0, columns, count, INFINITY});
-        if (!add) return;
-        for (std::ptrdiff_t r = 0; r < product_.rows; ++r)
-            for (int c = 0; c < count; ++c) out[r * columns + c] += sums_.get()[r * width_ + c];
     }
 
     const Kernels& kernels_;
@@ -133,30 +161,14 @@ class Multiplication {
     const int width_;  // columns of a panel
     const int panels_;
     std::vector<float> bias_;
-    Floats packed_, a_, sums_;
+    Floats packed_, a_;
 };
 
 }  // namespace
 
 void run_product(const Kernels& kernels, const MatrixProduct& product) {
     if (product.rows == 0) return;
-    if (!product.a_transposed || product.rows <= product.columns || product.bias) {
-        Multiplication(kernels, product).run();
-        return;
-    }
-    // Transposing the larger factor would take long: the transpose of the result instead, whose
-    // first factor is the smaller one.
-    const std::ptrdiff_t rows = product.rows, columns = product.columns;
-    const Floats out = floats(std::size_t(rows * columns));
-    Multiplication(kernels,
-                   {product.columns, product.depth, product.rows, product.b, !product.b_transposed,
-                    product.a, !product.a_transposed, nullptr, out.get(), false})
-        .run();
-    if (!product.add) return transpose(out.get(), rows, columns, rows, product.out, columns);
-    for (std::ptrdiff_t r0 = 0; r0 < rows; r0 += kLine)
-        for (std::ptrdiff_t c = 0; c < columns; ++c)
-            for (std::ptrdiff_t r = r0; r < std::min(rows, r0 + kLine); ++r)
-                product.out[r * columns + c] += out.get()[c * rows + r];
+    Multiplication(kernels, product).run();
 }
 
 }  // namespace elmokit

@@ -189,9 +189,11 @@ class _KernelLSTM(torch.autograd.Function):
             *map(to_kernel_array, (d_hidden_BP, d_cell_BH, d_gates_NG, d_projected_NP)),
         )
         previous_NP = torch.cat([h_BP, outputs_NP.index_select(0, _previous_rows(ctx.alive))])
-        sizes = [x_NP.shape[1], previous_NP.shape[1]]
-        both_PG = multiply(torch.cat([x_NP, previous_NP], 1).t(), d_gates_NG)
-        d_input_PG, d_recurrent_PG = torch.split(both_PG, sizes)
+        # One product for all weights; those of an input that is always 1 are the bias.
+        factors = [x_NP, previous_NP, x_NP.new_ones(len(x_NP), 1)]
+        d_weights_XG = multiply(torch.cat(factors, 1).t(), d_gates_NG)
+        sizes = [x.shape[1] for x in factors]
+        d_input_PG, d_recurrent_PG, d_bias_1G = torch.split(d_weights_XG, sizes)
         return (
             None,
             None,
@@ -200,7 +202,7 @@ class _KernelLSTM(torch.autograd.Function):
             d_cell_BH,
             d_input_PG,
             d_recurrent_PG,
-            d_gates_NG.sum(0),
+            d_bias_1G[0],
             multiply(cell_outputs_NH.t(), d_projected_NP) if ctx.needs_input_grad[8] else None,
         )
 

@@ -146,7 +146,10 @@ class _SoftmaxLoss(torch.autograd.Function):
         h_NP, rows_RP, bias_R = h_NP.contiguous(), rows_RP.contiguous(), bias_R.contiguous()
         target_rows_N = target_rows_N.contiguous()
         size, isa = len(correction_S), native.instruction_set(products)
-        columns = -(-size // _native.SOFTMAX_COLUMNS) * _native.SOFTMAX_COLUMNS
+        groups = -(-size // _native.SOFTMAX_COLUMNS)
+        if products == "float32":
+            groups |= 1  # odd: a cache keeps few rows whose distance is a power of two
+        columns = groups * _native.SOFTMAX_COLUMNS
         bias_X = bias_R.new_full((columns,), -torch.inf)  # X: S, padded
         torch.add(bias_R[:size], correction_S, out=bias_X[:size])
         target_bias_N = bias_R[target_rows_N]
