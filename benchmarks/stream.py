@@ -49,16 +49,20 @@ from pathlib import Path
 from elmokit import Elmo
 from elmokit.bench import synthetic_sentences
 
+def resident(name):
+    return int(re.search(name + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+
 model, mode, sentences = sys.argv[1:]
 elmo = Elmo.load(model, threads=2, state="zero")
+loaded = resident("VmRSS")
 texts = islice(synthetic_sentences(), int(sentences))
 held = elmo.embed(texts) if mode == "held" else []
 for vectors in elmo.stream(texts) if mode == "streamed" else []:
     pass
-status = Path("/proc/self/status").read_text()
-print(int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) * 1024, sum(v.nbytes for v in held))
+print(resident("VmHWM"), loaded, sum(v.nbytes for v in held))
 """
-"""Program that prints its peak memory and the size of the vectors it holds, in bytes (Linux).
+"""Program that prints its largest memory, that after loading, and the size of the vectors it holds,
+in bytes (Linux).
 
 Of the process itself: that of `getrusage` begins with the memory of the process that started it.
 """
@@ -75,9 +79,10 @@ def print_peaks(size: str, sentences: int) -> None:
         for mode in ("held", "streamed"):
             command = [sys.executable, "-c", PEAK, f"{folder}/model", mode, str(sentences)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-            peak, vectors = (int(number) / 1e6 for number in done.stdout.split())
-            result[f"{mode}_mb"] = round(peak, 1)
-            print(f"{mode:>8}: {peak:6.1f} MB, of which vectors {vectors:.1f} MB", flush=True)
+            peak, loaded, vectors = (int(number) / 1e6 for number in done.stdout.split())
+            result |= {f"{mode}_mb": round(peak, 1), "loaded_mb": round(loaded, 1)}
+            print(f"{mode:>8}: {peak:.1f} MB, of which {loaded:.1f} MB after loading ", end="")
+            print(f"and {vectors:.1f} MB of vectors", flush=True)
     print(json.dumps(result))
 
 
