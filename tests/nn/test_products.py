@@ -115,6 +115,7 @@ def test_gradients_of_an_affine_map(isa: str, by_kernel: Callable[[str], None]) 
 def test_pytorch_multiplies_where_the_kernel_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = matrix(5, 6, seed=0), matrix(6, 8, seed=1)
     fast = "avx512" in ISAS
+    monkeypatch.delenv(native.ISA_VARIABLE, raising=False)
     monkeypatch.setattr(products._native, "INTEL_CPU", False)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     assert products.kernel_multiplies(a, b.t()) == fast
