@@ -9,6 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
+from elmokit.engine import native  # noqa: E402
+from elmokit.nn import products  # noqa: E402
+from elmokit.nn.kernel import without_kernel  # noqa: E402
 from elmokit.train import muon  # noqa: E402
 from elmokit.train.muon import LearnedMatrix, Muon, orthogonalize  # noqa: E402
 
@@ -42,6 +45,26 @@ def test_bfloat16_is_nearly_the_same(shape: tuple[int, int]) -> None:
     assert float((found - exact).norm() / exact.norm()) < 0.03
     values = torch.linalg.svdvals(found)
     assert ((values > 0.6) & (values < 1.3)).all()
+
+
+@pytest.mark.skipif(not native.kernel_available(), reason=native.kernel_error())
+@pytest.mark.parametrize("shape", [(40, 90), (90, 40)])
+def test_the_kernel_computes_what_pytorch_does(
+    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = random_matrix(shape)
+    with without_kernel():
+        expected = orthogonalize(matrix)
+    multiplied = []
+
+    def multiply(*matrices: torch.Tensor) -> bool:
+        multiplied.append(matrices)
+        return True
+
+    for module in (products, muon):
+        monkeypatch.setattr(module, "kernel_multiplies", multiply)
+    assert torch.allclose(orthogonalize(matrix), expected, atol=1e-5)
+    assert multiplied
 
 
 def test_no_gradient_changes_nothing() -> None:

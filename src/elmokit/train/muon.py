@@ -19,6 +19,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from elmokit.nn.products import kernel_multiplies, multiply
+
 MOMENTUM = 0.95
 """Decay rate of the running mean of gradients."""
 ITERATIONS = 5
@@ -95,6 +97,13 @@ def orthogonalize(matrix: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     x = (matrix.t() if is_tall else matrix).contiguous()
     x = (x / (x.norm() + _TINY)).to(dtype)
     for _ in range(ITERATIONS):
-        gram = x @ x.t()
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+        gram = multiply(x, x.t())
+        x = _sum(a, x, 1, _sum(b, gram, c, gram, gram), x)
     return (x.t() if is_tall else x).float()
+
+
+def _sum(alpha: float, x: Tensor, beta: float, y: Tensor, z: Tensor) -> Tensor:
+    """Return alpha·x + beta·y·z."""
+    if kernel_multiplies(y, z):
+        return multiply(y, z).mul_(beta).add_(x, alpha=alpha)
+    return torch.addmm(x, y, z, beta=alpha, alpha=beta)
