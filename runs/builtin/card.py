@@ -142,8 +142,8 @@ def _measured_fields(measured: Json) -> dict[str, str]:
     if "adaptation" in measured:
         adaptation = (
             "### Adaptation\n\n"
-            "Perplexity before and after `elmo finetune` on biomedical articles, measured on such "
-            "articles and on\ngeneral text:\n\n"
+            "Perplexity before and after `elmo finetune` has read six million words of biomedical "
+            "articles\nonce, measured on other such articles and on general text:\n\n"
             + tables.adaptation_table(measured["adaptation"])
             + "\n\n"
         )
