@@ -13,6 +13,7 @@ from tests.conftest import REPOSITORY, small_config
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'elmokit[train]'")
 
 from elmokit.bilm.weights import expected_shapes  # noqa: E402
+from elmokit.engine import native  # noqa: E402
 from elmokit.train import SIZES, CorpusOptions, build_corpus  # noqa: E402
 
 
@@ -86,3 +87,16 @@ def test_phases_count_each_weight_three_times(monkeypatch: pytest.MonkeyPatch) -
         "LSTM": 3 * weights,
         "softmax": 3 * 2 * 100 * config.lstm.width,
     }
+
+
+@pytest.mark.skipif(not native.kernel_available(), reason=native.kernel_error())
+def test_products_multiplies_the_shapes_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(REPOSITORY / "benchmarks" / "training"))
+    products = import_module("products")
+    for name, value in (("WORDS", 7), ("DISTINCT", 5), ("BLOCK", 3), ("NEGATIVES", 6)):
+        monkeypatch.setattr(products, name, value)
+    monkeypatch.setattr(products, "MIN_SECONDS", 0)
+    shapes = products.products_of(small_config())
+    assert len({shape.name for shape in shapes}) == len(shapes) == 10
+    for shape in shapes:
+        assert all(speed > 0 for speed in products.measure(shape, rounds=1).values())
