@@ -18,7 +18,7 @@ from elmokit.probe.report_page import COMMANDS, render_page
 
 DIRECTORY = Path(elmokit.__file__).parent / "builtin"
 MOST_BYTES = 25_000_000
-OF_TASKS = {"weights", "layers", "place", "efficiency"}
+OF_TASKS = {"layers", "place", "efficiency"}
 """Kinds of measurements that train task models for hours; they are not of this model yet."""
 
 
