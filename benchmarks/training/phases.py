@@ -40,6 +40,7 @@ import torch
 from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.sizes import SIZES
 from elmokit.engine import native
+from elmokit.engine.native import Products
 from elmokit.engine.work import character_weights
 from elmokit.nn import bfloat16, convolution, language_model, lstm, softmax
 from elmokit.train import RECIPES, Budget, TrainingReport, loop, pretrain, trainer
@@ -242,13 +243,13 @@ def products_per_word(config: BiLMConfig, negatives: int, distinct: float) -> di
     }
 
 
-def products_per_second(arguments: argparse.Namespace) -> float:
+def products_per_second(products: Products) -> float:
     """Return the multiplications per second of CPU time that a thread can do at best."""
-    isa = native.instruction_set(arguments.products)
+    isa = native.instruction_set(products)
     rates = []
     for _ in range(9):
         clock, cpu = time.perf_counter(), time.thread_time()
-        rate = native.measure_products(isa, arguments.products, 1, 0.1)
+        rate = native.measure_products(isa, products, 1, 0.1)
         clock, cpu = time.perf_counter() - clock, time.thread_time() - cpu
         rates.append(rate * clock / cpu)
     return statistics.median(rates)
@@ -270,7 +271,7 @@ def report(
     products = products_per_word(
         architecture(arguments), RECIPES[arguments.recipe].negatives, clock.distinct_words / words
     )
-    speed = products_per_second(arguments)
+    speed = products_per_second(arguments.products)
     for part, count in products.items():
         took = f"{count / speed * 1e6:8.2f} µs/word at the limit"
         print(f"{'products of the ' + part:29} {2 * count / 1e6:8.2f} MFLOP/word {took}")

@@ -25,13 +25,15 @@ from elmokit.bilm.config import BiLMConfig
 from elmokit.bilm.sizes import SIZES
 from elmokit.engine import native
 from elmokit.nn.products import kernel_multiplies
+from elmokit.nn.softmax import BLOCK_ROWS
+from phases import products_per_second
 
 WORDS = 2240
 """Words of a shard: half of a step of the recommended recipe."""
 DISTINCT = 900
 """Distinct words of a shard, which the character network reads."""
-BLOCK, NEGATIVES = 320, 2112
-"""Words of a block of the softmax, and what they are compared with."""
+NEGATIVES = 2112
+"""Words that the softmax compares with, padded."""
 MIN_SECONDS = 0.02
 """CPU time of a measurement, at least."""
 
@@ -56,9 +58,9 @@ def products_of(config: BiLMConfig) -> list[Product]:
         Product("LSTM: gradient of inputs", WORDS, gates, width, b_transposed=True),
         Product("LSTM: gradient of weights", 2 * width + 1, WORDS, gates, a_transposed=True),
         Product("LSTM: gradient of projection", cells, WORDS, width, a_transposed=True),
-        Product("softmax: logits", BLOCK, width, NEGATIVES, b_transposed=True),
-        Product("softmax: gradient of hidden", BLOCK, NEGATIVES, width),
-        Product("softmax: gradient of weights", NEGATIVES, BLOCK, width, a_transposed=True),
+        Product("softmax: logits", BLOCK_ROWS, width, NEGATIVES, b_transposed=True),
+        Product("softmax: gradient of hidden", BLOCK_ROWS, NEGATIVES, width),
+        Product("softmax: gradient of weights", NEGATIVES, BLOCK_ROWS, width, a_transposed=True),
         Product("characters: highway", DISTINCT, filters, 2 * filters),
         Product("characters: gradient of inputs", DISTINCT, 2 * filters, filters, False, True),
         Product("characters: gradient of weights", filters, DISTINCT, 2 * filters, True),
@@ -107,17 +109,6 @@ def _seconds(call: Callable[[], None]) -> float:
     return elapsed / calls
 
 
-def thread_limit() -> float:
-    """Return the FLOP per second of CPU time that a thread can do at best."""
-    rates = []
-    for _ in range(9):
-        clock, cpu = time.perf_counter(), time.thread_time()
-        rate = native.measure_products(native.instruction_set(), "float32", 1, 0.1)
-        clock, cpu = time.perf_counter() - clock, time.thread_time() - cpu
-        rates.append(2 * rate * clock / cpu)
-    return statistics.median(rates)
-
-
 def main() -> None:
     """Measure all shapes, print a table and the same as JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
@@ -125,7 +116,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9, help="turns of each [default: 9]")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    limit = thread_limit()
+    limit = 2 * products_per_second("float32")
     chosen = "the kernel" if kernel_multiplies(torch.ones(1, 1)) else "PyTorch"
     print(f"{arguments.size}: GFLOP/s of one thread; the limit is {limit / 1e9:.0f}")
     result: dict[str, dict[str, float]] = {}

@@ -12,6 +12,7 @@
 
 namespace elmokit {
 
+/// `linear`, compiled with and without adding.
 template <class V, bool add>
 void write_linear(const Rows& a, const Panels& w, Span panels, Span rows, const LinearOut& out) {
     const auto finish = [&](int panel, int row, const float* products) {

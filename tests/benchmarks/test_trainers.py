@@ -93,7 +93,7 @@ def test_phases_count_each_weight_three_times(monkeypatch: pytest.MonkeyPatch) -
 def test_products_multiplies_the_shapes_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(REPOSITORY / "benchmarks" / "training"))
     products = import_module("products")
-    for name, value in (("WORDS", 7), ("DISTINCT", 5), ("BLOCK", 3), ("NEGATIVES", 6)):
+    for name, value in (("WORDS", 7), ("DISTINCT", 5), ("BLOCK_ROWS", 3), ("NEGATIVES", 6)):
         monkeypatch.setattr(products, name, value)
     monkeypatch.setattr(products, "MIN_SECONDS", 0)
     shapes = products.products_of(small_config())

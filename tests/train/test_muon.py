@@ -57,12 +57,12 @@ def test_the_kernel_computes_what_pytorch_does(
         expected = orthogonalize(matrix)
     multiplied = []
 
-    def multiply(*matrices: torch.Tensor) -> bool:
+    def always(*matrices: torch.Tensor) -> bool:
         multiplied.append(matrices)
         return True
 
     for module in (products, muon):
-        monkeypatch.setattr(module, "kernel_multiplies", multiply)
+        monkeypatch.setattr(module, "kernel_multiplies", always)
     assert torch.allclose(orthogonalize(matrix), expected, atol=1e-5)
     assert multiplied
 

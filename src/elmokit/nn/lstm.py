@@ -189,7 +189,7 @@ class _KernelLSTM(torch.autograd.Function):
             *map(to_kernel_array, (d_hidden_BP, d_cell_BH, d_gates_NG, d_projected_NP)),
         )
         previous_NP = torch.cat([h_BP, outputs_NP.index_select(0, _previous_rows(ctx.alive))])
-        # One product for all weights; those of an input that is always 1 are the bias.
+        # One product for the weights of both inputs, and of a third one that is always 1: the bias.
         factors = [x_NP, previous_NP, x_NP.new_ones(len(x_NP), 1)]
         d_weights_XG = multiply(torch.cat(factors, 1).t(), d_gates_NG)
         sizes = [x.shape[1] for x in factors]
